@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 from graphstore.errors import InvalidError
 from graphstore.events.correlation import CORRELATION, microseconds
 from graphstore.events.regressions import number_of
-from graphstore.read.occurrences import Episode, Seen
+from graphstore.read.happened import Seen
+from graphstore.read.occurrences import Episode
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one, optional_text
 from graphstore.values.models import Json

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from graphstore.values.period import Instant
 
@@ -45,19 +45,10 @@ class Column(dict[int, Any]):
     def __len__(self) -> int:
         return self.count
 
-    def __iter__(self) -> NoReturn:
-        raise TypeError("a transaction does not look through a whole column of the store")
-
     def __delitem__(self, rows: Any) -> None:
         for number in range(rows.start, self.count):
             self.pop(number, None)
         self.count = min(rows.start, self.count)
-
-    def extend(self, values: Iterable[Any]) -> None:
-        """Add rows."""
-        before = dict.__len__(self)
-        self.update(enumerate(values, self.count))
-        self.count += dict.__len__(self) - before
 
 
 class Read(dict[K, V]):
@@ -83,7 +74,9 @@ class Lists(dict[Any, list[V]], Generic[V]):
         self.added: dict[Any, list[V]] = {}
 
     def __missing__(self, key: Any) -> list[V]:
-        found: list[V] = self._load(key) + self.added.get(key, [])
+        found: list[V] = self._load(key)
+        for value in self.added.get(key, ()):
+            found.append(value)
         self[key] = found
         return found
 
@@ -96,6 +89,10 @@ class Lists(dict[Any, list[V]], Generic[V]):
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the list of a key; the default where there is nothing."""
         return self[key] or default
+
+    def unread(self, keys: Iterable[Any]) -> list[Any]:
+        """Return the keys whose lists were not read, each once."""
+        return [key for key in dict.fromkeys(keys) if not dict.__contains__(self, key)]
 
     def have_none(self, key: Any) -> None:
         """Note that nothing is stored of a key."""
@@ -168,25 +165,6 @@ class Occurrences:
     def pop(self) -> None:
         """Remove the last one."""
         self._read().pop()
-
-
-class Events(Lists[int]):
-    """Holds the `Occurrences` of each event."""
-
-    __slots__ = ()
-
-    def __missing__(self, key: Any) -> Any:
-        found: Any = self._load(key)
-        self[key] = found
-        return found
-
-    def add(self, key: Any, value: Any) -> None:
-        """Add an occurrence to an event."""
-        self[key].append(value)
-
-    def drop(self, key: Any) -> None:
-        """Take the last occurrence of an event back."""
-        self[key].pop()
 
 
 class Numbers(dict[Any, int]):

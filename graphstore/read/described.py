@@ -1,21 +1,34 @@
-"""Nodes and events at a coordinate: what they say there, what they ever said, and which nodes stand."""
+"""Nodes and events at a coordinate: what they say there, what they ever said, and which stand or have happened."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
-from graphstore.read.happened import Happened
+from graphstore.read.happened import Happened, Seen
 from graphstore.read.ids import LARGEST, Id, known, resolve
 from graphstore.read.linked import Linked, link_of, link_periods, links_around, links_of
 from graphstore.read.points import Point, as_json
-from graphstore.values import content_diff, spans
+from graphstore.read.settings import snapshots
+from graphstore.values import content_diff, coordinates, spans
 from graphstore.values.inputs import at_least_one, authorized_of, json_object, optional_text
 from graphstore.values.keys import slot_name, topic_name
-from graphstore.values.models import UPRIGHT, Event, FieldChange, Json, Link, Node, Standing, Version
-from graphstore.values.period import Instant, exactly, moment
+from graphstore.values.models import (
+    UPRIGHT,
+    Chain,
+    Event,
+    FieldChange,
+    Json,
+    Link,
+    Node,
+    Standing,
+    Status,
+    Version,
+)
+from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, moment
 from graphstore.values.text import text_of_body
 
 
@@ -41,6 +54,14 @@ class Described(NamedTuple):
     standing: Standing = "stands"
 
 
+class WholeView(NamedTuple):
+    """Holds the nodes and events that stand, other things that links join, in the order of these, and the links that hold, in the order in which they were made."""
+
+    things: list[Node | Event]
+    absent: list[Node | Event]
+    links: list[Link]
+
+
 NODE = Statement("node", Described)
 NODES = Statement("nodes", Described)
 HISTORY = Statement("history", Described)
@@ -48,6 +69,8 @@ VERSIONS = Statement("versions", Described)
 DESCRIBED = Statement("described", Described)
 THINGS = Statement("things", Described)
 SUCCESSORS = Statement("successors", Id)
+EVENTS = Statement("events", Described)
+LINKS_HELD = Statement("links_held", Linked)
 _BELIEVED = UPRIGHT | {"superseded"}  # standings of an event that has happened
 
 
@@ -108,7 +131,7 @@ def diff(point: Point, id: str, old: int, new: int) -> list[FieldChange]:
     first, second = (_version(point, entity.id, number) for number in (old, new))
     if first.forgotten:
         raise NotFoundError(f"the contents of {entity.id!r} were {first.forgotten}: they cannot be compared.")
-    one, two = (_fields(point, row)["content"] for row in (first, second))
+    one, two = (body_of(point, row)["content"] for row in (first, second))
     return content_diff.diff(one, two)
 
 
@@ -136,7 +159,64 @@ def nodes(
     return [node_of(point, row) for row in rows]
 
 
+def events(
+    point: Point,
+    type: str | None = None,
+    *,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    related_to: str | None = None,
+    pattern: str | None = None,
+) -> list[Event]:
+    """Return the events that have happened by a coordinate, newest `occurred_at` first. All filters must hold.
+
+    `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the description,
+    whatever the case. Raises InvalidError when `since` is after `until`, NotFoundError for an unknown `related_to`.
+    """
+    for name, value in (("type", type), ("pattern", pattern)):
+        optional_text(name, value)
+    begin, end = _bounds(point, since, until)
+    is_bounded = since is not None or until is not None
+    rows = point.rows(
+        EVENTS,
+        type=type,
+        related_to=None if related_to is None else resolve(point, related_to)[0].id,
+        since=begin if is_bounded else None,
+        until=end,
+        undone=point.undone,
+    )
+    if pattern is not None:
+        rows = [row for row in rows if pattern.lower() in _description(point, row).lower()]
+    ids = [row.id for row in rows]
+    happened, links = Happened(point, ids), links_around(point, ids)
+    return [event_of(happened, row, tuple(links[row.id])) for row in rows]
+
+
+def whole_view(point: Point) -> WholeView:
+    """Return all that stands here, and the links that hold."""
+    found: list[Node | Event] = [*nodes(point), *events(point)]
+    rows = point.rows(LINKS_HELD)
+    standings = {thing.id: thing.standing for thing in found}
+    ends = dict.fromkeys(end for row in rows for end in (row.source, row.target) if end not in standings)
+    absent = things(point, ends)
+    standings |= {id: thing.standing for id, thing in absent.items()}
+    links = [link_of(point, row, standings[row.source], standings[row.target]) for row in rows]
+    return WholeView(found, list(absent.values()), links)
+
+
 # ---------------------------------------------------------------------- helpers
+
+
+def _bounds(point: Point, since: TimeLike | None, until: TimeLike | None) -> Period:
+    read = partial(coordinates.resolve, now=min(point.valid, OPEN), names=lambda: snapshots(point))
+    return bounds(
+        -OPEN if since is None else read(since, "since"), OPEN if until is None else read(until, "until")
+    )
+
+
+def _description(point: Point, row: Described) -> str:
+    description: str = point.content(row.data, row.checksum, f"event {row.id!r}")["description"]
+    return description
 
 
 def _periods(point: Point, statement: Statement[Described], id: str) -> list[Described] | None:
@@ -190,6 +270,16 @@ def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
     return _values(point, thing_rows(point, ids), {})
 
 
+def chain_of(point: Point, ids: list[str], walked: Iterable[Linked], truncated: bool) -> Chain | None:
+    """Make the value of a walk from the first of some things to the others, along links; None where the first is not known."""
+    found = things(point, ids)
+    if ids[0] not in found:
+        return None
+    links = [link_of(point, row, found[row.source].standing, found[row.target].standing) for row in walked]
+    nodes = tuple([found[id] for id in ids[1:]])
+    return Chain.made({"root": found[ids[0]], "nodes": nodes, "links": tuple(links), "truncated": truncated})
+
+
 def shown(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
     """Return the nodes and events of these ids, whatever their standing, by id; events with their links."""
     rows = thing_rows(point, ids)
@@ -240,7 +330,12 @@ def described(point: Point, id: str, number: int) -> Node:
 
 def node_of(point: Point, row: Described) -> Node:
     """Make the value of a node."""
-    return Node.made(_fields(point, row, row.standing))
+    return node_from(row, body_of(point, row))
+
+
+def node_from(row: Described, body: Json) -> Node:
+    """Make the value of a node whose version has this body."""
+    return Node.made(_fields(row, body, row.standing))
 
 
 def event_with_links(point: Point, row: Described, links: Iterable[Linked]) -> Event:
@@ -250,13 +345,26 @@ def event_with_links(point: Point, row: Described, links: Iterable[Linked]) -> E
 
 def event_of(happened: Happened, row: Described, links: tuple[Link, ...] | None = None) -> Event:
     """Make the value of an event."""
-    point = happened.point
-    body = point.content(row.data, row.checksum, f"event {row.id!r}")
+    body = happened.point.content(row.data, row.checksum, f"event {row.id!r}")
     if not body:
-        word = row.forgotten or ""
-        body = {"description": f"[{word}]", "origin": word, "authorized": None, **happened.place(row.id)}
-    first, last, count = happened.seen(happened.of(row.id).own)
+        body = tombstone(row.forgotten or "", happened.place(row.id))
     metadata = (body if row.forgotten else happened.latest(row.id, body)).get("metadata", {})
+    status = happened.status(row.id, row.kind, body, row.forgotten is not None)
+    return event_from(
+        row, {**body, "metadata": metadata}, happened.seen(happened.of(row.id).own), status, links
+    )
+
+
+def tombstone(word: str, place: Json) -> Json:
+    """Return what stands in place of the body of a forgotten event. `word`: how it was forgotten. `place`: its place in its trace."""
+    return {"description": f"[{word}]", "origin": word, "authorized": None, **place}
+
+
+def event_from(
+    row: Described, body: Json, seen: Seen, status: Status | None, links: tuple[Link, ...] | None
+) -> Event:
+    """Make the value of an event from its body with its latest metadata, and from when it was seen."""
+    first, last, count = seen
     get = body.get
     return Event.made(
         {
@@ -270,14 +378,14 @@ def event_of(happened: Happened, row: Described, links: tuple[Link, ...] | None 
             "first_seen": moment(first),
             "last_seen": moment(last),
             "count": count,
-            "status": happened.status(row.id, row.kind, body, row.forgotten is not None),
-            "metadata": metadata,
+            "status": status,
+            "metadata": body["metadata"],
             "links": links,
             "fingerprint": get("fingerprint"),
             "trace_id": get("trace_id"),
             "span_id": get("span_id"),
             "parent_span_id": get("parent_span_id"),
-            "ended_at": spans.ended(metadata, body),
+            "ended_at": spans.ended(body["metadata"], body),
             "sender": get("sender"),
             "sender_name": get("sender_name"),
             "thread": get("thread"),
@@ -296,7 +404,7 @@ def event_of(happened: Happened, row: Described, links: tuple[Link, ...] | None 
 
 def version_of(point: Point, row: Described) -> Version:
     """Make the value of a period of a node."""
-    return Version.made({**_fields(point, row), "ref": f"{row.id}-v{row.number}"})
+    return Version.made({**_fields(row, body_of(point, row)), "ref": f"{row.id}-v{row.number}"})
 
 
 def body_of(point: Point, row: Described) -> Json:
@@ -310,9 +418,9 @@ def _says(point: Point, row: Described, said: Json) -> bool:
     return all(each in content for each in said.items())
 
 
-def _fields(point: Point, row: Described, standing: Standing | None = None) -> Json:
+def _fields(row: Described, body: Json, standing: Standing | None = None) -> Json:
     """Return the fields of a node with its standing, or of a version, in the order in which answers are printed."""
-    body = body_of(point, row) or {"content": {}, "trigger": row.forgotten or ""}
+    body = body or {"content": {}, "trigger": row.forgotten or ""}
     return {
         "id": row.id,
         "kind": row.kind,

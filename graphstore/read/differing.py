@@ -1,18 +1,18 @@
-"""The difference of two coordinates of one ledger, and its forms, which a difference of two lines of belief has too."""
+"""The difference of two coordinates of one line of belief, or of two lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from graphstore.ledger.chain import dumps
 from graphstore.ledger.statements import Statement
-from graphstore.read.described import Described, body_of, node_of, shown, standings, thing_rows
+from graphstore.read.described import Described, body_of, node_from, shown, standings, thing_rows
 from graphstore.read.linked import LINKS_OVER, link_of
 from graphstore.read.points import Point, as_json
 from graphstore.values import content_diff
-from graphstore.values.models import Event, Json, Link, Node, NodeChange, ViewDiff
+from graphstore.values.models import Event, Link, Node, NodeChange, ViewDiff
 from graphstore.values.period import Instant
 
 Cause = tuple[str | None, str | None]
@@ -81,26 +81,25 @@ DIFFERING_LINKS = Statement("differing_links", Moved)
 def compare(point: Point, valid: Instant, tx: Instant) -> ViewDiff:
     """Return what holds at another coordinate and not at this one (added), the other way round (removed), and nodes described otherwise (changed)."""
     after = Point(point.database, valid, tx, point.vocabulary)
-    rows = _differing(point, after)
-    return _compared(point, after, rows, _moved(point, after))
+    return _compared(point, after, *_differing(point, after))
 
 
 def field_rows(point: Point, valid: Instant, tx: Instant) -> list[tuple[Any, ...]]:
     """Return what differs at another coordinate: one row of FIELDS for each field."""
     after = Point(point.database, valid, tx, point.vocabulary)
-    rows = _differing(point, after)
+    rows, links = _differing(point, after)
     causes = {row.id: (row.author, _reason(point, row)) for row in rows if not row.is_event}
-    return rows_of(_compared(point, after, rows, _moved(point, after)), causes)
+    return _rows_of(_compared(point, after, rows, links), causes)
 
 
 def compare_lines(before: Point, after: Point) -> ViewDiff:
     """Return what `compare` does of coordinates of two lines of belief, whose things and links are matched by id."""
-    return _compared(before, after, _things_apart(before, after), _links_apart(before, after))
+    return _compared(before, after, *_differing_lines(before, after))
 
 
 def field_rows_of_lines(before: Point, after: Point) -> list[tuple[Any, ...]]:
     """Return what `field_rows` does of coordinates of two lines of belief."""
-    rows = _things_apart(before, after)
+    rows, links = _differing_lines(before, after)
     gone = [row for row in rows if not row.is_after and not row.is_event]
     told = [
         (before, before.rows(SAID_BY, numbers=as_json([row.before for row in gone]))),
@@ -109,18 +108,15 @@ def field_rows_of_lines(before: Point, after: Point) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
     causes: dict[str, Cause] = {row.id: (None, None) for row in rows}
     causes |= {one.id: (one.author, _reason(point, one)) for point, each in told for one in each}
-    return rows_of(_compared(before, after, rows, _links_apart(before, after)), causes)
+    return _rows_of(_compared(before, after, rows, links), causes)
 
 
 # ---------------------------------------------------------------------- helpers
 
 
-def _differing(before: Point, after: Point) -> list[Differing]:
-    return before.rows(DIFFERING_THINGS, other_valid=after.valid, other_tx=after.tx)
-
-
-def _moved(before: Point, after: Point) -> list[Moved]:
-    return before.rows(DIFFERING_LINKS, other_valid=after.valid, other_tx=after.tx)
+def _differing(before: Point, after: Point) -> tuple[list[Differing], list[Moved]]:
+    other = {"other_valid": after.valid, "other_tx": after.tx}
+    return before.rows(DIFFERING_THINGS, **other), before.rows(DIFFERING_LINKS, **other)
 
 
 class _Pair(NamedTuple):
@@ -140,13 +136,10 @@ class _Pair(NamedTuple):
         return self.after is not None
 
 
-def _things_apart(before: Point, after: Point) -> list[_Pair]:
-    return _apart(before, after, HOLDING, links=False)
-
-
-def _links_apart(before: Point, after: Point) -> list[Moved]:
-    pairs = _apart(before, after, HOLDING_LINKS, links=True)
-    return [Moved(pair.before, pair.after) for pair in pairs if not (pair.is_before and pair.is_after)]
+def _differing_lines(before: Point, after: Point) -> tuple[list[_Pair], list[Moved]]:
+    links = _apart(before, after, HOLDING_LINKS, links=True)
+    moved = [Moved(pair.before, pair.after) for pair in links if not (pair.is_before and pair.is_after)]
+    return _apart(before, after, HOLDING, links=False), moved
 
 
 def _apart(before: Point, after: Point, holding: Statement[Holding], *, links: bool) -> list[_Pair]:
@@ -176,20 +169,28 @@ def _reason(point: Point, row: Differing | Told) -> str | None:
 def _compared(before: Point, after: Point, rows: Sequence[Differing | _Pair], links: list[Moved]) -> ViewDiff:
     both = [row.id for row in rows if row.is_before and row.is_after]
     pairs = zip(thing_rows(before, both), thing_rows(after, both), strict=True)
-    return view_diff(
-        added=shown(after, [row.id for row in rows if not row.is_before]).values(),
-        removed=shown(before, [row.id for row in rows if not row.is_after]).values(),
-        changed=[change for one, other in pairs if (change := _change(before, one, after, other))],
-        links_added=_links(after, [row.after for row in links if row.after is not None]),
-        links_removed=_links(before, [row.before for row in links if row.before is not None]),
+    added = tuple(shown(after, [row.id for row in rows if not row.is_before]).values())
+    removed = tuple(shown(before, [row.id for row in rows if not row.is_after]).values())
+    return ViewDiff(
+        added=tuple(each for each in added if isinstance(each, Node)),
+        removed=tuple(each for each in removed if isinstance(each, Node)),
+        changed=tuple(change for one, other in pairs if (change := _change(before, one, after, other))),
+        events_added=tuple(each for each in added if isinstance(each, Event)),
+        events_removed=tuple(each for each in removed if isinstance(each, Event)),
+        links_added=tuple(_links(after, [row.after for row in links if row.after is not None])),
+        links_removed=tuple(_links(before, [row.before for row in links if row.before is not None])),
     )
 
 
 def _change(before: Point, one: Described, after: Point, other: Described) -> NodeChange | None:
     """Return the change of a node from one version to another; None where both have the same content, text and tags."""
-    if is_same_description(body_of(before, one), body_of(after, other)):
+    was, now = body_of(before, one), body_of(after, other)
+    is_same = content_diff.same(was.get("content"), now.get("content"))
+    if is_same and all(was.get(name) == now.get(name) for name in ("text", "tags")):
         return None
-    return change_of(node_of(before, one), node_of(after, other))
+    old, new = node_from(one, was), node_from(other, now)
+    fields = tuple(content_diff.diff(old.content, new.content))
+    return NodeChange(id=old.id, before=old, after=new, fields=fields)
 
 
 def _links(point: Point, periods: list[int]) -> list[Link]:
@@ -198,45 +199,7 @@ def _links(point: Point, periods: list[int]) -> list[Link]:
     return [link_of(point, row, ends[row.source], ends[row.target]) for row in rows]
 
 
-# ---------------------------------------------------------------------- values
-
-
-def is_same_description(one: Json, other: Json) -> bool:
-    """Return True if two bodies of versions have the same content, text and tags."""
-    return all(one.get(name) == other.get(name) for name in ("text", "tags")) and content_diff.same(
-        one.get("content"), other.get("content")
-    )
-
-
-def change_of(old: Node, new: Node) -> NodeChange:
-    """Make the value of a change of a node."""
-    return NodeChange(
-        id=old.id, before=old, after=new, fields=tuple(content_diff.diff(old.content, new.content))
-    )
-
-
-def view_diff(
-    *,
-    added: Iterable[Node | Event],
-    removed: Iterable[Node | Event],
-    changed: Iterable[NodeChange],
-    links_added: Iterable[Link],
-    links_removed: Iterable[Link],
-) -> ViewDiff:
-    """Make the value of a difference: nodes apart from events."""
-    added, removed = tuple(added), tuple(removed)
-    return ViewDiff(
-        added=tuple(each for each in added if isinstance(each, Node)),
-        removed=tuple(each for each in removed if isinstance(each, Node)),
-        changed=tuple(changed),
-        events_added=tuple(each for each in added if isinstance(each, Event)),
-        events_removed=tuple(each for each in removed if isinstance(each, Event)),
-        links_added=tuple(links_added),
-        links_removed=tuple(links_removed),
-    )
-
-
-def rows_of(found: ViewDiff, causes: Mapping[str, Cause]) -> list[tuple[Any, ...]]:
+def _rows_of(found: ViewDiff, causes: Mapping[str, Cause]) -> list[tuple[Any, ...]]:
     """Return a difference as rows of FIELDS. `causes`: who changed each node and why, by id."""
     rows: list[tuple[Any, ...]] = []
 

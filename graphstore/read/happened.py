@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 import orjson
 
+from graphstore.ledger.chain import OWN
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point, as_json
 from graphstore.values.fingerprints import NEVER_OPEN
@@ -14,11 +16,13 @@ from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status
 from graphstore.values.period import Instant
 
-_POINTS = "points"  # the setting: types of events that cannot be open
-_OWN, _FIRST = (
-    "own",
-    "first",
-)  # what an occurrence says otherwise; that it is the earliest of an event recorded with it
+Seen = tuple[Instant, Instant, int]  # first, last, how many
+Told = tuple[Instant, Json]  # when an event happened, and what that occurrence says otherwise
+
+FIRST = (
+    "first"  # beside `OWN`: the occurrence is the earliest one of an event that the same transaction recorded
+)
+POINTS = "points"  # the setting: types of events that cannot be open
 
 
 class Occurrence(NamedTuple):
@@ -73,13 +77,9 @@ class Happened:
                 history.resolving = known.resolving
         self._points: frozenset[str] | None = None
 
-    def seen(self, rows: list[Occurrence]) -> tuple[Instant, Instant, int]:
+    def seen(self, rows: list[Occurrence]) -> Seen:
         """Return the first and the last instant, and how many there are, up to the coordinate. Of a future event: as of its beginning."""
-        known = [rows[0].first_reported, *(row.occurred_at for row in rows if row.occurred_at is not None)]
-        first = min(known)
-        by = max(self.point.valid, first)
-        past = [at for at in known if at <= by]
-        return first, max(past), len(past)
+        return seen_by(_instants(rows), self.point.valid)
 
     def of(self, id: str) -> History:
         """Return the history of one of the events."""
@@ -87,12 +87,10 @@ class Happened:
 
     def latest(self, id: str, body: Json) -> Json:
         """Return the body of an event with what its latest occurrence says. One that gave no metadata leaves those there are."""
-        told = self._told(id)
-        own = told[-1][1]
-        if own.get("metadata", ...) is None:
-            given = (said.get("metadata", body.get("metadata")) for _, said in reversed(told))
-            own = {**own, "metadata": next((each for each in given if each is not None), None) or {}}
-        return {**body, **own}
+        what = f"an occurrence of event {id!r}"
+        rows = [row for row in self.of(id).own if row.occurred_at is not None]
+        said = [self.point.content(row.data, row.checksum, what) for row in rows]
+        return latest_of(body, told_by(_instants(self.of(id).own), said, self.point.valid))
 
     def status(self, id: str, type: str, body: Json, is_forgotten: bool) -> Status | None:
         """Return the status of an event; None for what cannot be open or was retracted."""
@@ -103,15 +101,11 @@ class Happened:
             return None
         if own.is_superseded:
             return "superseded"
-        _, last, _ = self.seen(history.own)
-        for rows in history.resolving.values():
-            since = rows[0].since
-            again = self.seen(rows)[1] if rows[0].is_event else None
-            if (since is not None and since >= last) or (
-                again is not None and last <= again <= self.point.valid
-            ):
-                return "resolved"
-        return "active"
+        resolving = [
+            (rows[0].since or 0, self.seen(rows)[1] if rows[0].is_event else None)
+            for rows in history.resolving.values()
+        ]
+        return status_of(self.seen(history.own)[1], resolving, self.point.valid)
 
     def place(self, id: str) -> Json:
         """Return the place in its trace that an evicted event left behind."""
@@ -119,26 +113,62 @@ class Happened:
         place: Json = self.point.content(row.place, row.place_checksum, f"event {id!r}").get("place", {})
         return place
 
-    def _told(self, id: str) -> list[tuple[Instant, Json]]:
-        """Return the occurrences up to the coordinate, in order, each with what it says otherwise than the first report."""
-        rows = self.of(id).own
-        first: Json = {}
-        found: list[tuple[Instant, Json]] = []
-        for row in rows:
-            if row.occurred_at is None:
-                continue
-            says = self.point.content(row.data, row.checksum, f"an occurrence of event {id!r}")
-            if _FIRST in says:
-                found.append((row.occurred_at, first))
-                first = says.get(_OWN, {})
-            else:
-                found.append((row.occurred_at, says.get(_OWN, {})))
-        found.insert(0, (rows[0].first_reported, first))
-        by = max(self.point.valid, min(at for at, _ in found))
-        return sorted((one for one in found if one[0] <= by), key=lambda one: one[0])
-
     def _defined_points(self) -> frozenset[str]:
         if self._points is None:
-            rows = self.point.rows(SETTING, name=_POINTS)
+            rows = self.point.rows(SETTING, name=POINTS)
             self._points = frozenset(orjson.loads(rows[0].value) or ()) if rows else frozenset()
         return self._points
+
+
+def _instants(rows: list[Occurrence]) -> list[Instant]:
+    """Return every instant at which a thing happened, in the order in which they were recorded."""
+    return [rows[0].first_reported, *(row.occurred_at for row in rows if row.occurred_at is not None)]
+
+
+def seen_by(known: list[Instant], valid: Instant) -> Seen:
+    """Return which of some instants is the first, which is the last up to `valid`, and how many there are up to it. Of a future event: as of its beginning."""
+    first = min(known)
+    past = [at for at in known if at <= max(valid, first)]
+    return first, max(past), len(past)
+
+
+def told_by(known: list[Instant], said: list[Json], valid: Instant) -> list[Told]:
+    """Return the occurrences up to `valid`, in order, each with what it says otherwise than the first report: a description, a source, metadata (None: it gave none).
+
+    Args:
+        known: the instants of all occurrences, the first reported one first.
+        said: the bodies of the operations that recorded those after the first one.
+        valid: the valid time; of a future event its beginning counts.
+    """
+    first: Json = {}
+    own: list[Json] = []
+    for body in said:
+        own.append(first if FIRST in body else body.get(OWN, {}))
+        if FIRST in body:
+            first = body.get(OWN, {})
+    by = max(valid, min(known))
+    told = zip(known, [first, *own], strict=True)
+    return sorted((one for one in told if one[0] <= by), key=itemgetter(0))
+
+
+def latest_of(body: Json, told: list[Told]) -> Json:
+    """Return the body of an event with what the last of its occurrences says. One that gave no metadata leaves those there are."""
+    own = told[-1][1]
+    if own.get("metadata", ...) is None:
+        given = (said.get("metadata", body.get("metadata")) for _, said in reversed(told))
+        own = {**own, "metadata": next((each for each in given if each is not None), None) or {}}
+    return {**body, **own}
+
+
+def status_of(last: Instant, resolving: list[tuple[Instant, Instant | None]], valid: Instant) -> Status:
+    """Return whether an event that happened last at an instant is active or resolved.
+
+    Args:
+        last: when it happened last.
+        resolving: since when each thing that resolves it does so; of an event also when that happened last.
+        valid: the valid time.
+    """
+    for since, again in resolving:
+        if since >= last or (again is not None and last <= again <= valid):
+            return "resolved"
+    return "active"

@@ -22,22 +22,14 @@ _FEW, _SHORT = 64, 64 << 10  # rows, and bytes, that are read in microseconds
 
 
 class Entity(NamedTuple):
-    """A node or event that is known, whether it has a version of the number asked for, and the number of its own row."""
+    """A node or event that is known, whether it has a version of the number asked for, and the number of its own row. `ordinal`: the version that a ref of
+    a merged one means."""
 
     id: str
     is_event: int
     has_version: int
     thing: int
-
-
-class Merged(NamedTuple):
-    """The fields of an `Entity`, and the number of the version of it that is meant."""
-
-    id: str
-    is_event: int
-    has_version: int
-    thing: int
-    ordinal: int
+    ordinal: int = 0
 
 
 class Id(NamedTuple):
@@ -55,7 +47,7 @@ class Extent(NamedTuple):
 
 ENTITY = Statement("entity", Entity)
 EXTENT = Statement("extent", Extent)
-MERGED_VERSION = Statement("merged_version", Merged)
+MERGED_VERSION = Statement("merged_version", Entity)
 IDS_BESIDE = Statement("ids_beside", Id)
 IDS_BEGINNING = Statement("ids_beginning", Id)
 LINK = Statement("link", Id)
@@ -120,7 +112,7 @@ def resolve(point: Point, id: str) -> tuple[Entity, int]:
     if alias := _ALIAS.match(id):
         number = min(int(alias[2]), LARGEST)
         for merged in point.rows(MERGED_VERSION, id=alias[1], branch=alias[3], number=number):
-            return Entity(*merged[:-1]), merged.ordinal
+            return merged, merged.ordinal
     ref = _REF.match(id)
     entity = known(point, ref[1], min(int(ref[2]), LARGEST)) if ref else None
     if ref is None or entity is None:

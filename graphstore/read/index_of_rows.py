@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import orjson
 
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
-from graphstore.read.columns import Mark
+from graphstore.read.columns import Column, Lists, Mark, Numbers
 from graphstore.read.happened import SETTING
 from graphstore.read.points import UNDONE, Point, as_json
 from graphstore.read.standing_rules import Index
@@ -209,60 +209,13 @@ _OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
 """The columns of each table, in the order in which statements give them after the number of the row."""
 
 
-class _Column(dict[Any, Any]):
-    """A column, of which numbers are read when they are asked for; one without `read` has those that were read with others."""
-
-    def __init__(self, read: Callable[[list[Any]], object] | None = None) -> None:
-        super().__init__()
-        self._read = read
-
-    def __missing__(self, number: Any) -> Any:
-        if self._read is not None:
-            self._read([number])
-        if not dict.__contains__(self, number):
-            raise KeyError(number)
-        return self[number]
-
-
-class _Lists(_Column):
-    """A list of numbers for each thing, which may be empty: its links at one end, its occurrences."""
-
-    def get(self, thing: Any, default: Any = None) -> Any:
-        """Return the list of a thing, else the default."""
-        return self[thing] or default
-
-    def __contains__(self, thing: object) -> bool:
-        return bool(self[thing])
-
-    def unread(self, things: Iterable[Any]) -> list[Any]:
-        """Return the things whose lists were not read, each once."""
-        return [thing for thing in dict.fromkeys(things) if not dict.__contains__(self, thing)]
-
-
-class _Ids:
-    """The entities by their ids."""
-
-    def __init__(self, point: Point) -> None:
-        self._point = point
-
-    def get(self, id: str, default: int) -> int:
-        """Return the number of the entity of an id, else the default."""
-        found = self._point.rows(ENTITY_NUMBER, id=id)
-        return found[0].number if found else default
-
-    def __getitem__(self, id: str) -> int:
-        """Return the number of the entity of an id that is known."""
-        [row] = self._point.rows(ENTITY_NUMBER, id=id)
-        return row.number
-
-
 class IndexOfRows(Index):
     """The index of a ledger at one coordinate: links are those believed there."""
 
-    out: _Lists
-    into: _Lists
+    out: Lists[int]
+    into: Lists[int]
     born: Any
-    names: dict[int, str]  # type: ignore[assignment]
+    names: Any
     v_ent: Any
     l_kind: Any
     l_name: Any
@@ -279,17 +232,22 @@ class IndexOfRows(Index):
         self._made: dict[int, bool] = {}  # whether links were made by here
         self._holding: dict[int, int] = {}  # rows of nodes that hold here, where all were read
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
-        columns: dict[str, Any] = {"ids": _Ids(point)}
-        columns |= {name: _Column(self.read_entities) for name in _ENTITY}
-        columns |= {name: _Column(self.read_versions) for name in _VERSION}
-        columns |= {name: _Column(self._read_operations) for name in _OPERATION}
-        others = (*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "s_first", "s_last", "rows_of_link")
-        columns |= {name: _Column() for name in others}
-        columns |= {
-            "versions_of": _Lists(self._read_versions_of), "rows_of": _Lists(self._read_periods), "out": _Lists(self.read_links),
-            "into": _Lists(self.read_links), "successors": _Lists(self._read_successors), "seen_of": _Lists(self._read_occurrences),
-            "confirmed": _Lists(self._read_confirmations),
+        columns: dict[str, Any] = {"ids": Numbers(self._number_of)}
+        for names, read in (
+            (_ENTITY, self.read_entities),
+            (_VERSION, self.read_versions),
+            (_OPERATION, self._read_operations),
+            ((*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "s_first", "s_last", "rows_of_link"), None),
+        ):  # fmt: skip
+            columns |= {name: Column(OPEN, partial(self._read_one, read)) for name in names}
+        lists: dict[str, Callable[[list[Any]], object]] = {
+            "versions_of": self._read_versions_of, "rows_of": self._read_periods, "out": self.read_links, "into": self.read_links,
+            "seen_of": self._read_occurrences, "confirmed": self._read_confirmations,
         }  # fmt: skip
+        columns |= {name: Lists(partial(self._list_of, name, read)) for name, read in lists.items()}
+        columns["successors"] = Lists(
+            lambda ent: [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
+        )
         if point.database.branch is None:
             columns |= {"branch": None, "forked": None}
         vars(self).update(columns)
@@ -337,61 +295,44 @@ class IndexOfRows(Index):
                 return row
         return -1
 
-    def _last_over(self, ent: int, rows: list[int], valid: Instant, tx: Instant) -> int:
-        there = (row for row in reversed(rows) if self.r_from[row] <= valid < self.r_to[row])
-        return next((row for row in there if self.r_tx[row] <= tx), -1)
-
-    def believed(self, ent: int, tx: Instant) -> list[int]:
-        """Return the rows of an entity believed at `tx`, by valid_from."""
-        rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx < self.r_end[row]]
-        return sorted(rows, key=self.r_from.__getitem__)
-
-    def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Return True if a supersession of the entity holds at (valid, tx)."""
-        links = (link for link in self.into[ent] if self.l_kind[link] == "supersedes")
-        return any(self.find_link(link, valid, tx) >= 0 for link in links)
-
     def setting_at(self, name: str, tx: Instant) -> Any:
         """Return the setting of a name as it was at `tx`, None when it was not set by then."""
         rows = Point(self._point.database, OPEN, tx).rows(SETTING, name=name)
         return orjson.loads(rows[0].value) if rows else None
 
-    def rows_of_version(self, ent: int, number: int) -> list[int]:
-        """Return the rows of a version of an entity, in the order they were written."""
-        return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
-
-    def perhaps(
-        self,
-        side: dict[int, list[int]],
-        ent: int,
-        valid: Instant,
-        tx: Instant,
-        kinds: Collection[str] | None = None,
-    ) -> list[int]:
-        """Return the links on one side of an entity: no others were read than those believed here."""
-        return side.get(ent, [])
-
     def was_made(self, link: int) -> bool:
         """Return True if a link that was read was made by here."""
         if link not in self._made:
-            fresh = [each for each in self.l_name if each not in self._made]
+            fresh = [*self.l_name.keys() - self._made.keys()]
             made = {row.number for row in self._point.rows(LINKS_MADE, numbers=as_json(fresh))}
             self._made.update((each, each in made) for each in fresh)
         return self._made[link]
 
-    def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
-        """Return the links on one side of an entity, of all kinds, in order."""
-        return side.get(ent, [])
-
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
         if row not in self._since:
-            fresh = [each for each in self.k_link if each not in self._since]
+            fresh = [*self.k_link.keys() - self._since.keys()]
             found = self._point.rows(LINK_SINCE, numbers=as_json(fresh))
             self._since.update({each.number: each.tx for each in found})
         return self._since[row]
 
     # ------------------------------------------------------------------ reading
+
+    def _number_of(self, id: str) -> int | None:
+        """Return the number of the entity of an id; None for an unknown one."""
+        return next((row.number for row in self._point.rows(ENTITY_NUMBER, id=id)), None)
+
+    @staticmethod
+    def _read_one(read: Callable[[list[int]], object] | None, number: int) -> None:
+        """Read the row of a number; without `read`, only those are known that were read with others."""
+        if read is not None:
+            read([number])
+
+    def _list_of(self, name: str, read: Callable[[list[Any]], object], thing: Any) -> list[int]:
+        """Read the list of a thing."""
+        read([thing])
+        found: list[int] = vars(self)[name][thing]
+        return found
 
     def _fill(self, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
         """Put rows, each of which begins with its number, into columns."""
@@ -504,10 +445,6 @@ class IndexOfRows(Index):
         self._fill(_CLAIM, [(row.claim, *row[7:]) for row in rows])
         for row in rows:
             self.rows_of_link[row.link].append(row.number)
-
-    def _read_successors(self, entities: list[int]) -> None:
-        for ent in entities:
-            self.successors[ent] = [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
 
     def _read_versions_of(self, entities: list[int]) -> None:
         found = self._point.rows(VERSIONS_OF_ENTITIES, numbers=as_json(entities)) if entities else []

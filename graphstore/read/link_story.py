@@ -10,7 +10,7 @@ from graphstore.read.ids import knows
 from graphstore.read.linked import Linked, link_of, link_period_rows
 from graphstore.read.operations import done
 from graphstore.read.points import Point
-from graphstore.values.models import How, Link, LinkInspection, LinkSupersession, Step
+from graphstore.values.models import How, Link, LinkInspection, LinkSupersession, Node, Step
 from graphstore.values.period import OPEN, Instant, moment
 
 
@@ -111,19 +111,26 @@ class _Fate:
         return max(ends, default=row.valid_from)
 
     def _step(self, how: How, row: Linked, operation: int, since: Instant) -> Step:
-        link, (by, reason) = self.link(row), done(self._point, operation)
-        is_revised = how == "revised"
-        return Step.made(
-            {
-                "how": how,
-                "link": link,
-                "node": None,
-                "who": by.author or (link.created_by if is_revised else None),
-                "why": link.reason if is_revised else reason,
-                "since": moment(since),
-                "recorded_at": moment(by.tx),
-            }
-        )
+        return step_by(self._point, how, operation, since, self.link(row))
+
+
+def step_by(
+    point: Point, how: How, operation: int, since: Instant, link: Link | None = None, node: Node | None = None
+) -> Step:
+    """Return the step that an operation made. Of a link that says something else by then, it says who and why."""
+    by, reason = done(point, operation)
+    revised = link if how == "revised" else None
+    return Step.made(
+        {
+            "how": how,
+            "link": link,
+            "node": node,
+            "who": by.author or (revised and revised.created_by),
+            "why": revised.reason if revised else reason,
+            "since": moment(since),
+            "recorded_at": moment(by.tx),
+        }
+    )
 
 
 def _until(row: Linked) -> Instant:

@@ -9,7 +9,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.read.ids import resolve
 from graphstore.read.points import Point, as_json
 from graphstore.values.link_filter import LinkFilter, link_filter
-from graphstore.values.models import Link, Standing
+from graphstore.values.models import Json, Link, Standing
 from graphstore.values.period import Instant, moment
 
 
@@ -160,6 +160,13 @@ def link_of(
 ) -> Link:
     """Make the value of a link. The standings of its ends are those of the row, where no others are given."""
     body = point.content(row.data, row.checksum, f"link {row.id!r}")
+    return link_from(row, body, source_standing, target_standing)
+
+
+def link_from(
+    row: Linked, body: Json, source_standing: Standing | None = None, target_standing: Standing | None = None
+) -> Link:
+    """Make the value of a link that has this body."""
     return Link.made(
         {
             "id": row.id,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from graphstore.ledger.chain import OWN
+from graphstore.read.happened import POINTS, Seen, Told, latest_of, seen_by, status_of, told_by
 from graphstore.read.standing_rules import Index
 from graphstore.values.fingerprints import NEVER_OPEN
 from graphstore.values.inputs import authorized_of
@@ -19,12 +20,6 @@ from graphstore.values.period import Instant
 
 Raw = Callable[[int, int], bytes]
 Episode = tuple[Instant, Instant | None]
-Seen = tuple[Instant, Instant, int]  # first, last, how many
-
-FIRST = (
-    "first"  # beside `OWN`: the occurrence is the earliest one of an event that the same transaction recorded
-)
-POINTS = "points"  # the setting: types of events that cannot be open
 
 
 class Happened:
@@ -55,51 +50,26 @@ class Happened:
         if not repeats:
             return first, first, 1
         if index.undone_by:
-            known = self._reported(ent)
-            by = max(self.valid, min(known))
-            past = [at for at in known if at <= by]
-            return min(known), max(past), len(past)
+            return seen_by(self._reported(ent), self.valid)
         newest = index.seen_of[ent][repeats - 1]
         began, last = min(first, index.s_first[newest]), max(first, index.s_last[newest])
         if last <= self.valid:
             return began, last, repeats + 1
-        by = max(self.valid, began)
-        past = [at for at in self._reported(ent) if at <= by]
-        return began, max(past), len(past)
+        return seen_by(self._reported(ent), self.valid)
 
-    def told(self, ent: int) -> list[tuple[Instant, Json]]:
-        """Return the occurrences up to this coordinate, in order, each with what it says otherwise than the first report: a description, a source,
-        metadata (None: it gave none)."""
-        first: Json = {}
-        found: list[tuple[Instant, Json]] = []
-        for row in self._rows(ent):
-            body = self._said(row)
-            if FIRST in body:
-                found.append((self.index.s_at[row], first))
-                first = body.get(OWN, {})
-            else:
-                found.append((self.index.s_at[row], body.get(OWN, {})))
-        found.insert(0, (self.index.first_reported(ent), first))
-        by = max(self.valid, min(at for at, _ in found))
-        return sorted((one for one in found if one[0] <= by), key=lambda one: one[0])
+    def told(self, ent: int) -> list[Told]:
+        """Return the occurrences up to this coordinate, in order, each with what it says otherwise than the first report."""
+        return told_by(self._reported(ent), [self._said(row) for row in self._rows(ent)], self.valid)
 
     def latest(self, ent: int, body: Json) -> Json:
         """Return the body of an event with what its latest occurrence here says. One that gave no metadata leaves those there are."""
         own = self._newest(ent)
-        if own.get("metadata", ...) is None:
-            metadata = next(
-                (
-                    said
-                    for _, each in reversed(self.told(ent))
-                    if (said := each.get("metadata", body.get("metadata"))) is not None
-                ),
-                None,
-            )
-            own = {**own, "metadata": metadata or {}}
-        return {**body, **own} if own else body
+        if own is None or own.get("metadata", ...) is None:
+            return latest_of(body, self.told(ent))
+        return {**body, **own}
 
-    def _newest(self, ent: int) -> Json:
-        """Return what the latest occurrence here says otherwise than the first report."""
+    def _newest(self, ent: int) -> Json | None:
+        """Return what the latest occurrence here says otherwise than the first report; None where all have to be read to tell."""
         index, repeats = self.index, self._repeats(ent)
         if not repeats or ent in index.gone:
             return {}
@@ -113,7 +83,7 @@ class Happened:
         ):
             found: Json = self._said(row).get(OWN, {})
             return found
-        return self.told(ent)[-1][1]
+        return None
 
     def _said(self, row: int) -> Json:
         """Return the body of the operation that recorded an occurrence, empty when it has none."""
@@ -160,11 +130,9 @@ class Happened:
         resolving = whole._resolving(ent)
         if not resolving:
             return "active"
-        _, last, _ = self.seen(ent)
-        if any(since >= last for since, _ in resolving):
-            return "resolved"
-        again = [whole.seen(target)[1] for _, target in resolving if whole.index.is_event[target]]
-        return "resolved" if any(last <= at <= self.valid for at in again) else "active"
+        events = whole.index.is_event
+        again = [(since, whole.seen(end)[1] if events[end] else None) for since, end in resolving]
+        return status_of(self.seen(ent)[1], again, self.valid)
 
     def episodes(self, ent: int) -> list[Episode]:
         """Return the active intervals: from the first occurrence after a resolution to the next resolution, None while there is none."""
@@ -220,11 +188,6 @@ class Happened:
             if index.l_kind[link] == "resolved_by"
             and (row := index.find_link(link, self.valid, self.tx)) >= 0
         ]
-
-
-def tombstone(index: Index, raw: Raw, ent: int) -> Json:
-    """Return the tombstone of a forgotten event, in place of its body; of an evicted one with its place in its trace."""
-    return {**index.tombstone(ent), "authorized": None, **kept_place(index, raw, ent)}
 
 
 def kept_place(index: Index, raw: Raw, ent: int) -> Json:

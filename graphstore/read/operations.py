@@ -9,7 +9,7 @@ from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import is_link, resolve
 from graphstore.read.points import Point, as_json
-from graphstore.values.models import Change
+from graphstore.values.models import Change, Json
 from graphstore.values.period import Instant, moment
 
 
@@ -82,6 +82,11 @@ def done_by(point: Point, numbers: Iterable[int]) -> dict[int, tuple[str, str | 
 def _change_of(point: Point, row: Operation) -> Change:
     body = point.content(row.data, row.checksum, f"the reason of {row.verb} {row.subject!r}")
     is_of_trunk = row.tx <= point.database.forked or row.verb in FORGETTING
+    return change_from(row, body, None if is_of_trunk else point.database.branch)
+
+
+def change_from(row: Operation, body: Json, branch: str | None) -> Change:
+    """Make the value of an operation with this body, that was done on a branch (None: on the trunk)."""
     return Change.made(
         {
             "tx": moment(row.tx),
@@ -89,6 +94,6 @@ def _change_of(point: Point, row: Operation) -> Change:
             "subject": row.subject,
             "author": row.author,
             "reason": body.get("reason"),
-            "branch": None if is_of_trunk else point.database.branch,
+            "branch": branch,
         }
     )

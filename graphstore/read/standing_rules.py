@@ -105,10 +105,6 @@ class Index:
         """Return the setting of a name as it was at `tx`, None when it was not set by then."""
         raise NotImplementedError
 
-    def ids_beside(self, id: str) -> list[str]:
-        """Return the ids that a misspelt one may mean."""
-        raise NotImplementedError
-
     def mark(self) -> Mark:
         """Return how many rows are committed."""
         raise NotImplementedError
@@ -127,19 +123,11 @@ class Index:
 
         The last decision about an instant is in that row: a later one would have written a later row, or closed this one.
         """
-        rows = self.rows_of[ent]
-        row = self._last_over(ent, rows, valid, tx)
-        if row < 0 or not self.undone_by or self.believed_op(self.r_op[row], tx):
-            return row
-        r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to  # it was undone: the last that was not
-        there = (row for row in reversed(rows) if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx)
-        return next((row for row in there if self.believed_op(self.r_op[row], tx)), -1)
-
-    def _last_over(self, ent: int, rows: list[int], valid: Instant, tx: Instant) -> int:
-        """Of the rows of an entity the one written last, not after `tx`, whose valid time holds `valid`; undone or not. -1: none."""
         r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to
-        there = (row for row in reversed(rows) if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx)
-        return next(there, -1)
+        rows = (
+            row for row in reversed(self.rows_of[ent]) if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx
+        )
+        return next((row for row in rows if not self.undone_by or self.believed_op(self.r_op[row], tx)), -1)
 
     def believed(self, ent: int, tx: Instant) -> list[int]:
         """Return the rows of an entity believed at `tx`, by valid_from."""
@@ -272,23 +260,9 @@ class Index:
 
     # ------------------------------------------------------------------ what was taken away
 
-    def removed_by(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Return the operation by which an entity lost `valid`, as known at `tx`: the last of all if that retracted what was left, else the one that
-        removed that instant last. -1: none did.
-        """
-        if not self.believed(ent, tx):
-            last = self.last_removal(ent, tx)
-            if self.is_retraction(last, ent):
-                return last
-        return self.removal_at(ent, valid, tx)
-
     def is_retraction(self, op: int, ent: int) -> bool:
         """Return whether an operation said that what it removed of an entity never was so."""
         return op >= 0 and self.o_verb[op] in RETRACTING
-
-    def removal_at(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Return the operation that removed `valid` of an entity last, as known at `tx`; -1: none did."""
-        return self._removal(ent, valid, tx, self.last_cover(ent, valid, tx))
 
     def _removal(self, ent: int, valid: Instant, tx: Instant, cover: int) -> int:
         r_from, r_to, r_tx = self.r_from, self.r_to, self.r_tx

@@ -8,12 +8,11 @@ from typing import NamedTuple
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import described, things
 from graphstore.read.ids import resolve
-from graphstore.read.link_story import became
+from graphstore.read.link_story import became, step_by
 from graphstore.read.linked import Linked, link_of, link_period_rows
-from graphstore.read.operations import done
 from graphstore.read.points import Point
 from graphstore.values.models import UPRIGHT, Event, How, LinkSupersession, Node, Step, Supersession
-from graphstore.values.period import OPEN, Instant, Union, moment
+from graphstore.values.period import OPEN, Instant, Union
 
 _LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first
 
@@ -201,20 +200,7 @@ class _Walk:
 
     def _without_link(self, how: How, node: Node | None, operation: int | None, since: Instant) -> None:
         assert operation is not None
-        by, why = done(self._point, operation)
-        self._steps.append(
-            Step.made(
-                {
-                    "how": how,
-                    "link": None,
-                    "node": node,
-                    "who": by.author,
-                    "why": why,
-                    "since": moment(since),
-                    "recorded_at": moment(by.tx),
-                }
-            )
-        )
+        self._steps.append(step_by(self._point, how, operation, since, node=node))
 
 
 def _ended(row: Removal) -> Instant:

@@ -19,9 +19,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
-from graphstore.read.described import things
+from graphstore.read.described import chain_of
 from graphstore.read.ids import resolve
-from graphstore.read.linked import LINKS_OVER, link_of
+from graphstore.read.linked import LINKS_OVER
 from graphstore.read.points import Point, as_json
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Chain
@@ -64,7 +64,8 @@ class Ground:
         self.valid, self.tx, self.vocabulary = point.valid, point.tx, point.vocabulary
         self._ids: dict[int, str] = {}
         self._orders: dict[int, tuple[Instant, Instant, str]] = {}
-        self._onward: dict[tuple[int, frozenset[str], frozenset[str]], list[Pass]] = {}
+        # the links that lead on from a thing, in no order, as far as they were fetched
+        self.onward: dict[tuple[int, frozenset[str], frozenset[str]], list[Pass]] = {}
 
     def number(self, id: str) -> int:
         """Return the number of the thing that an id names."""
@@ -76,23 +77,17 @@ class Ground:
         """Return the id of a thing that was reached or named."""
         return self._ids[thing]
 
-    def onward(self, thing: int, ahead: frozenset[str], back: frozenset[str]) -> list[Pass]:
-        """Return the links that hold with a thing as their source, of the kinds `ahead`, or as their target, of the kinds `back`; in no order."""
-        self.fetch([thing], ahead, back)
-        return self._onward[thing, ahead, back]
-
     def fetch(self, things: Iterable[int], ahead: frozenset[str], back: frozenset[str]) -> None:
-        """Read the links of some things by one statement, of each thing once."""
-        wanted = [thing for thing in things if (thing, ahead, back) not in self._onward]
+        """Read by one statement the links that hold with some things as their source, of the kinds `ahead`, or as their target, of the kinds `back`."""
+        wanted = [thing for thing in things if (thing, ahead, back) not in self.onward]
         if not wanted:
             return
-        for thing in wanted:
-            self._onward[thing, ahead, back] = []
+        self.onward.update({(thing, ahead, back): [] for thing in wanted})
         kinds = {"ahead": as_json(list(ahead)), "back": as_json(list(back))}
         for way in self._point.rows(WAYS, numbers=as_json(wanted), **kinds):
             self._ids[way.far] = way.far_id
             self._orders[way.period] = way.valid_from, way.recorded_at, way.id
-            self._onward[way.near, ahead, back].append((way.valid_from, way.id, way.period, way.far))
+            self.onward[way.near, ahead, back].append((way.valid_from, way.id, way.period, way.far))
 
     def order(self, row: int) -> tuple[Instant, Instant, str]:
         """Return what links are ordered by: when they begin to hold, when they were recorded, id."""
@@ -101,19 +96,10 @@ class Ground:
     def chain(self, root: int, reached: Iterable[int], walked: Iterable[int], truncated: bool) -> Chain:
         """Make the value of a walk."""
         ids = [self._ids[root], *(self._ids[thing] for thing in reached)]
-        found = things(self._point, ids)
         rows = self._point.rows(LINKS_OVER, periods=as_json(list(walked)))
-        links = [
-            link_of(self._point, row, found[row.source].standing, found[row.target].standing) for row in rows
-        ]
-        return Chain.made(
-            {
-                "root": found[ids[0]],
-                "nodes": tuple([found[id] for id in ids[1:]]),
-                "links": tuple(links),
-                "truncated": truncated,
-            }
-        )
+        chain = chain_of(self._point, ids, rows, truncated)
+        assert chain is not None
+        return chain
 
 
 def walk(
@@ -262,7 +248,8 @@ class Ways:
 
     def onward(self, thing: int) -> list[Pass]:
         """Return the links that lead on from a thing, in no order."""
-        return self._ground.onward(thing, *self._sides)
+        self._ground.fetch([thing], *self._sides)
+        return self._ground.onward[(thing, *self._sides)]
 
     def in_order(self, thing: int) -> list[Pass]:
         """Return the links that lead on from a thing, by when they begin to hold, then by id. They are read once."""

@@ -21,7 +21,6 @@ from graphstore.ledger.database import Readable
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import (
     Column,
-    Events,
     Gap,
     Lists,
     Mark,
@@ -221,7 +220,6 @@ class WorkingSet(Index):
     into: Lists[int]
     versions_of: Lists[int]
     rows_of: Lists[int]
-    seen_of: Events
     taken: Pieces
     now_of: Read[int, BelievedRows]  # the rows believed now, by valid_from
     c_link: list[int]
@@ -247,29 +245,20 @@ class WorkingSet(Index):
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)
         self.kinds, self.promoted = kinds.kinds[:], kinds.promoted[:]
-        self.settings: list[
-            dict[str, Any]
-        ] = []  # that the transaction has changed; the last of a name counts
+        # settings that the transaction has changed; the last of a name counts
+        self.settings: list[dict[str, Any]] = []
         # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
         self._stored = Mark(things, versions, rows, 0, links, claims, link_rows, 0, ops, seen)
-        self._things, self._versions, self._periods, self._links, self._ops = (
-            things,
-            versions,
-            rows,
-            links,
-            ops,
-        )
+        self._things, self._versions, self._periods = things, versions, rows
+        self._links, self._ops = links, ops
         self._last = self.last_tx = last or 0
         self._has_written = False  # whether the rows have what the transaction did
-        self._undo: list[
-            Callable[[], object]
-        ] = []  # takes back what was done, beside the columns, step by step
+        # takes back what was done, beside the columns, step by step
+        self._undo: list[Callable[[], object]] = []
         # source, kind, target -> links that were read before a transaction asks
         self._stored_links: dict[tuple[int, str, int], list[int]] = {}
         # from when on stored things were believed before the transaction
         self._starts: dict[int, Instant | None] = {}
-        # rows opened or closed of things whose believed rows were not read
-        self._unlisted: dict[int, list[int]] = {}
         self._newest: dict[int, int] = {}  # of stored things: the stored version with the highest number
         self._settings_read: dict[str, Any] = {}
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
@@ -287,8 +276,8 @@ class WorkingSet(Index):
     def _init_columns(self) -> None:
         """Make the columns, whose values are read when they are first asked for."""
         lists = {
-            "rows_of_link": self._load_link_rows,
-            "claims_of": self._load_claims,
+            "rows_of_link": partial(self._load_of_link, "rows_of_link", "link_rows"),
+            "claims_of": partial(self._load_of_link, "claims_of", "claims"),
         }
         self._groups: dict[str, list[Any]] = {}
         for (group, (read, names)), count in zip(_GROUPS.items(), self._stored, strict=True):
@@ -317,7 +306,7 @@ class WorkingSet(Index):
         self.undone_by = Lists(
             lambda tx: [op for (op,) in self._rows(_UNDONE, tx) if op < self._ops], bool(any_undone)
         )
-        self.seen_of = Events(self._last_seen)
+        self.seen_of = Lists(self._last_seen)
         self.prints = Lists(self._events_alike)
 
     @property
@@ -387,11 +376,7 @@ class WorkingSet(Index):
 
     def prepare_things(self, ents: Iterable[int]) -> None:
         """Read what is believed of things, and what else a verb that describes them asks. Of many rows it reads those that it needs when it asks."""
-        new = [
-            ent
-            for ent in ents
-            if ent < self._things and ent not in self._newest and ent not in self._unlisted
-        ]
+        new = [ent for ent in ents if ent < self._things and ent not in self._newest]
         if not new:
             return
         few: dict[int, list[int]] = {}
@@ -428,12 +413,8 @@ class WorkingSet(Index):
         statement = _LINKS_BY_SOURCE if many_sources else _LINKS_BY_TARGET
         for link in self._take("links", statement, orjson.dumps(old).decode()):
             self._stored_links[self.l_src[link], self.l_kind[link], self.l_tgt[link]].append(link)
-        self._prepare_starts({end for source, _, target in old for end in (source, target)})
-
-    def _prepare_starts(self, ents: Iterable[int]) -> None:
-        """Read from when on things are believed."""
-        missing = [ent for ent in ents if ent not in self._starts]
-        self._starts.update(self._rows(_STARTS, orjson.dumps(missing).decode()))
+        missing = {end for source, _, target in old for end in (source, target)} - self._starts.keys()
+        self._starts.update(self._rows(_STARTS, orjson.dumps([*missing]).decode()))
 
     def _find_forgotten(self, ent: int) -> int | None:
         rows = self._rows(_FORGOTTEN, ent) if ent < self._things else ()
@@ -449,12 +430,11 @@ class WorkingSet(Index):
         return self._take(group, "entity = ? ORDER BY number", ent) if ent < self._things else []
 
     def _believed_of(self, ent: int) -> BelievedRows:
-        changed = self._unlisted.pop(ent, [])
-        if ent < self._things:
-            return self._believed(_OF_THING, (ent,), changed)
-        return BelievedRows(self.r_from.__getitem__, (row for row in changed if self.r_close[row] < 0))
+        return (
+            self._believed(_OF_THING, (ent,)) if ent < self._things else BelievedRows(self.r_from.__getitem__)
+        )
 
-    def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int]) -> BelievedRows:
+    def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int] = ()) -> BelievedRows:
         """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
 
         def read(condition: str, order: str, limit: int, *more: Any) -> list[int]:
@@ -475,11 +455,8 @@ class WorkingSet(Index):
     def _links_of(self, ent: int, condition: str) -> list[int]:
         return self._take("links", f"{condition} ORDER BY number", ent) if ent < self._things else []
 
-    def _load_link_rows(self, link: int) -> None:
-        self.rows_of_link[link] = self._take("link_rows", "link = ? ORDER BY number", link)
-
-    def _load_claims(self, link: int) -> None:
-        self.claims_of[link] = self._take("claims", "link = ? ORDER BY number", link)
+    def _load_of_link(self, name: str, group: str, link: int) -> None:
+        vars(self)[name][link] = self._take(group, "link = ? ORDER BY number", link)
 
     def _last_seen(self, ent: int) -> Occurrences:
         last = self._rows(_LAST_SEEN, ent, self._stored.seen) if ent < self._things else []
@@ -697,17 +674,10 @@ class WorkingSet(Index):
             self._settings_read[name] = orjson.loads(rows[0][0]) if rows else None
         return self._settings_read[name]
 
-    def ids_beside(self, id: str) -> list[str]:
-        """Return the ids that a misspelt one may mean: of many those beside it in order, so that this costs the same in any store."""
-        fresh = [self.names[ent] for ent in range(self._things, len(self.names))]
-        return self._beside("entity", self._things, fresh, id)
-
-    def link_ids_beside(self, id: str) -> list[str]:
-        """Return the ids of links that a misspelt one may mean."""
-        fresh = [self.l_name[link] for link in range(self._links, len(self.l_name))]
-        return self._beside("link", self._links, fresh, id)
-
-    def _beside(self, table: str, count: int, fresh: list[str], id: str) -> list[str]:
+    def ids_beside(self, id: str, table: str = "entity") -> list[str]:
+        """Return the ids of things, or of links, that a misspelt one may mean: of many those beside it in order, so that this costs the same in any store."""
+        names, count = (self.names, self._things) if table == "entity" else (self.l_name, self._links)
+        fresh = [names[number] for number in range(count, len(names))]
         first = self._rows(
             f"SELECT id FROM {table} WHERE number < ? ORDER BY number LIMIT ?", count, 2 * BESIDE + 1
         )
@@ -728,9 +698,8 @@ class WorkingSet(Index):
         for raw, op in self._rows(statement, *values):
             if op is not None:
                 head: dict[str, Any] = orjson.loads(raw)
-                if (head.get("branch") is None) == TRUNK.is_own(
-                    op
-                ):  # else it forgets on the trunk what a branch has too
+                # else it forgets on the trunk what a branch has too
+                if (head.get("branch") is None) == TRUNK.is_own(op):
                     yield head
 
     def ops_at(self, tx: Instant) -> range:
@@ -951,7 +920,10 @@ class WorkingSet(Index):
             self.v_op[ver] = op
         row = self._append("rows", ent, ver, *period, tx, OPEN, op, -1)
         self.changed[ent] = tx
-        self._note_row(ent, row)
+        if ent < self._things:
+            self._touch(ent)
+        self.push(self.rows_of, ent, row)
+        self._note_in_slot(row)
         self._change_believed(BelievedRows.insert, BelievedRows.remove, row)
         return row
 
@@ -961,10 +933,7 @@ class WorkingSet(Index):
         self._touch(ent)
         self._note_in_slot(row)
         self._change_believed(BelievedRows.remove, BelievedRows.insert, row)
-        self._close(row, tx, op)
-
-    def _close(self, row: int, tx: Instant, op: int) -> None:
-        self.r_end[row], self.r_close[row], self.changed[self.r_ent[row]] = tx, op, tx
+        self.r_end[row], self.r_close[row], self.changed[ent] = tx, op, tx
         self.closings.append(row)
         self._undo.append(partial(self._reopen, self.r_end, self.r_close, row))
 
@@ -984,19 +953,15 @@ class WorkingSet(Index):
     def add_link(self, name: str, source: int, kind: str, target: int) -> int:
         """Add a link."""
         link = self._append("links", name, kind, source, target, [], [])
-        self._lead_to(link, source, kind, target)
-        self.link_ids[name] = link
-        self._undo.append(partial(dict.pop, self.link_ids, name))
-        return link
-
-    def _lead_to(self, link: int, source: int, kind: str, target: int) -> None:
-        """Lead to a new link from its ends."""
         self.push(self.out, source, link)
         self.push(self.into, target, link)
         if kind == "supersedes":
             self.push(self.successors, target, link)
         if kind in _REPLACING or (target if kind in UPHOLDING else source) < self._things:
             self._touch_ends(link)
+        self.link_ids[name] = link
+        self._undo.append(partial(dict.pop, self.link_ids, name))
+        return link
 
     def add_claim(
         self,
@@ -1022,7 +987,8 @@ class WorkingSet(Index):
         if self.c_op[claim] < 0:
             self.c_op[claim] = op
         row = self._append("link_rows", link, claim, *period, tx, OPEN, op, -1)
-        self.rest(link)
+        if link < self._links:
+            self._touch_ends(link)
         rows = self.rows_of_link[link]
         rows.append(row)
         self._undo.append(rows.pop)
@@ -1084,21 +1050,10 @@ class WorkingSet(Index):
             self.gone[ent] = op
             self._undo.append(partial(dict.pop, self.gone, ent))
 
-    def _note_row(self, ent: int, row: int) -> None:
-        if ent < self._things:
-            self._touch(ent)
-        self.push(self.rows_of, ent, row)
-        self._note_in_slot(row)
-
     def _note_in_slot(self, row: int) -> None:
         slot = self._slot(self.r_ent[row])
         if slot is not None:
             self._in_slots.setdefault(slot, set()).add(row)
-
-    def rest(self, link: int) -> None:
-        """Note that a link is believed, perhaps again."""
-        if link < self._links:
-            self._touch_ends(link)
 
     def add_turn(self, ent: int, turn: Gap) -> None:
         """Record that an operation changed the content of an entity over a period."""

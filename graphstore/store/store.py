@@ -19,7 +19,7 @@ from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
 from graphstore.ledger.branch_records import BranchRecord, BranchRecords
 from graphstore.ledger.branches import branch_records
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
-from graphstore.read.occurrences import POINTS
+from graphstore.read.happened import POINTS
 from graphstore.store import bulk, sweeping
 from graphstore.store.judging import Judge
 from graphstore.store.proposals import Extractor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphstore.ledger.statements import Statement
@@ -49,32 +48,20 @@ def scan(
     """
     for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
         optional_text(name, value)
-    return list(scanned(point, kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
-
-
-def scanned(
-    point: Point,
-    *,
-    kind: str | None = None,
-    key: str | None = None,
-    scope: str | None = None,
-    tag: str | None = None,
-    events: bool = False,
-    content: bool = False,
-) -> Iterator[Row]:
-    """Yield what `scan` returns, one row after another."""
+    found: list[Row] = []
     slot, reads = None if key is None else slot_name(key), content or tag is not None
     topic = None if tag is None or events else topic_name(tag)  # the table of tags has those of nodes
     for row in point.rows(
         SCAN, events=bool(events), kind=kind, key=slot, scope=scope, topic=topic, reads=reads
     ):
-        found = NOT_READ
+        said = NOT_READ
         if reads:
             body = point.content(row.data, row.checksum, f"{row.id!r}, version {row.ordinal}")
             if tag is not None and tag not in body.get("tags", ()):
                 continue
-            found = description(body, events) if content else NOT_READ
-        yield Row(
+            said = description(body, events) if content else NOT_READ
+        found.append(Row(
             row.id, row.kind, row.key, row.scope, row.ordinal, events,
-            row.valid_from, row.valid_to, row.tx_from, None, row.known_since, *found,
-        )  # fmt: skip
+            row.valid_from, row.valid_to, row.tx_from, None, row.known_since, *said,
+        ))  # fmt: skip
+    return found

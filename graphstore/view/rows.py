@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
-
-import orjson
+from typing import Literal, NamedTuple, cast
 
 from graphstore.ledger.chain import FORGETTING
+from graphstore.read.described import Described, node_from
+from graphstore.read.linked import Linked, link_from
 from graphstore.read.occurrences import Happened, kept_place
+from graphstore.read.operations import Operation, change_from
 from graphstore.read.standing_rules import Index
 from graphstore.read.working_set import WorkingSet
-from graphstore.values.models import Change, Event, Json, Link, Node
-from graphstore.values.period import OPEN, Instant, Period, moment
+from graphstore.values.models import Change, Event, Json, Link, Node, Standing
+from graphstore.values.period import OPEN, Instant, Period
 from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Kind
 from graphstore.view.core_state import Core
@@ -66,7 +67,6 @@ class Row(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
-_NOTHING: Json = {}
 Description = tuple[Json | None, str | None, tuple[str, ...]]  # content, text and tags
 NOT_READ: Description = (None, None, ())
 
@@ -99,10 +99,6 @@ class Rows:
 
     def upright(self, ent: int) -> str:
         """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
-        raise NotImplementedError
-
-    def thing(self, ent: int) -> Node | Event:
-        """Return a node or event with any standing; one that does not stand shows its last content known here."""
         raise NotImplementedError
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
@@ -171,15 +167,15 @@ class Rows:
 
     def body(self, ent: int, holding: bytes = b"") -> Json:
         """Return the body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
-        index = self.index
-        ver = index.versions_of[ent][-1]
-        return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
+        return self.content_of(self.index.versions_of[ent][-1], holding)
 
     def body_of(self, row: int, holding: bytes = b"") -> Json:
         """Return the body of a row's version; otherwise as `body`."""
-        index = self.index
-        ver = index.r_ver[row]
-        return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
+        return self.content_of(self.index.r_ver[row], holding)
+
+    def content_of(self, ver: int, holding: bytes = b"") -> Json:
+        """Return the body of a version; otherwise as `body`."""
+        return self.core.body(self.index.v_pos[ver], self.index.v_len[ver], holding)
 
     def kept_place(self, ent: int) -> Json:
         """Return the place in its trace that an evicted event left behind."""
@@ -309,55 +305,24 @@ class Rows:
 
     # ------------------------------------------------------------------ values
 
-    def described(self, ent: int, number: int, last: int = -1) -> Node:
-        """Return the node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""
-        index = self.index
-        row = self.find(ent)
-        if row >= 0 and index.v_num[index.r_ver[row]] == number:
-            return self.node(row, self.upright(ent))
-        last = last if last >= 0 else self.last_row(ent, number)
-        return self.node(last, "superseded" if row >= 0 else self.standing(ent))
-
     def node(self, row: int, standing: str) -> Node:
         """Return a row of a node as a value."""
-        index = self.index
-        ver = index.r_ver[row]
-        length = index.v_len[ver]
-        body = orjson.loads(self.core.raw(index.v_pos[ver], length)) if length else None
-        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self.periods(row))
+        return node_from(self.row_as_described(row, standing), self.body_of(row))
 
-    def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
+    def row_as_described(self, row: int, standing: str) -> Described:
+        """Return a row of a thing as a statement gives it, without its body."""
+        return self.described_row(self.index.r_ver[row], standing, self.periods(row))
+
+    def described_row(self, ver: int, standing: str, periods: Periods) -> Described:
+        """Return a version of a thing over a period as a statement gives it, without its body."""
         index = self.index
-        ent = index.v_ent[ver]
+        ent, op = index.v_ent[ver], index.v_op[ver]
         start, to, tx_from, end = periods
-        op = index.v_op[ver]
-        get = body.get
-        return Node.made(
-            {
-                "id": index.names[ent],
-                "kind": index.kind[ent],
-                "key": index.key[ent],
-                "scope": index.scope[ent],
-                "number": index.v_num[ver],
-                "content": body["content"],
-                "text": text_of_body(body),
-                "tags": tuple(tags) if (tags := get("tags")) else (),
-                "trigger": get("trigger", "initial"),
-                "source": get("source"),
-                "author": index.o_author[op] if op >= 0 else None,
-                "recorded_at": moment(index.o_tx[op] if op >= 0 else index.born[ent]),
-                "standing": standing,
-                "valid_from": moment(start),
-                "valid_to": None if to >= OPEN else moment(to),
-                "tx_from": moment(tx_from),
-                "tx_to": None if end >= OPEN else moment(end),
-            }
-        )
-
-    def shown_event(self, row: int) -> Event:
-        """Return the event whose row holds here, with its links."""
-        ent = self.index.r_ent[row]
-        return self.event(row, self.standing(ent), self.links_of(ent))
+        author, recorded = (index.o_author[op], index.o_tx[op]) if op >= 0 else (None, index.born[ent])
+        return Described(
+            index.names[ent], index.is_event[ent], index.kind[ent], index.key[ent], index.scope[ent], index.born[ent], index.v_num[ver],
+            start, _end(to), tx_from, _end(end), author, recorded, index.word(ent) or None, None, 0, cast(Standing, standing),
+        )  # fmt: skip
 
     def links_of(self, ent: int) -> tuple[Link, ...]:
         """Return the links that hold here on either side of an entity."""
@@ -374,48 +339,31 @@ class Rows:
         source, target = index.l_src[link], index.l_tgt[link]
         if turned:
             source, target = target, source
-        length = index.c_len[claim]
-        body = orjson.loads(self.core.raw(index.c_pos[claim], length)) if length else _NOTHING
-        end, to, op = index.k_end[row], index.k_to[row], index.c_op[claim]
-        names, standings = index.names, self._standings
-        return Link.made(
-            {
-                "id": index.l_name[link],
-                "source": names[source],
-                "kind": turned or index.l_kind[link],
-                "target": names[target],
-                "reason": body.get("reason"),
-                "strength": index.c_strength[claim] or None,
-                "confidence": "inferred" if index.c_inferred[claim] else "explicit",
-                "created_by": index.c_by[claim],
-                "metadata": body["metadata"] if "metadata" in body else {},
-                "source_standing": standings.get(source) or self.standing(source),
-                "target_standing": standings.get(target) or self.standing(target),
-                "author": index.o_author[op],
-                "recorded_at": moment(index.o_tx[op]),
-                "valid_from": moment(index.k_from[row]),
-                "valid_to": None if to >= OPEN else moment(to),
-                "tx_from": moment(index.k_tx[row]),
-                "tx_to": None if end > self.tx else moment(end),
-            }
-        )
+        body = self.core.body(index.c_pos[claim], index.c_len[claim])
+        end, op = index.k_end[row], index.c_op[claim]
+        standings = [
+            cast(Standing, self._standings.get(ent) or self.standing(ent)) for ent in (source, target)
+        ]
+        said = Linked(
+            index.l_name[link], turned or index.l_kind[link], index.names[source], index.names[target], *standings, index.c_strength[claim] or None,
+            index.c_inferred[claim], index.c_by[claim], index.o_author[op], index.o_tx[op], index.k_from[row], _end(index.k_to[row]), index.k_tx[row],
+            None if end > self.tx else end, None, None,
+        )  # fmt: skip
+        return link_from(said, body)
 
     def change(self, op: int) -> Change:
         """Return an operation as a value."""
         index = self.index
         forked, verb = index.forked, index.o_verb[op]
         here = forked is None or (op >= forked.ops and verb not in FORGETTING)
+        done = Operation(index.o_author[op], index.o_tx[op], None, None, verb, index.o_subject[op])
         body = self.core.body(index.o_pos[op], index.o_len[op])
-        return Change.made(
-            {
-                "tx": moment(index.o_tx[op]),
-                "verb": verb,
-                "subject": index.o_subject[op],
-                "author": index.o_author[op],
-                "reason": body.get("reason"),
-                "branch": index.branch if here else None,
-            }
-        )
+        return change_from(done, body, index.branch if here else None)
+
+
+def _end(at: Instant) -> Instant | None:
+    """Return the end of a period as statements give it: None for an open one."""
+    return None if at >= OPEN else at
 
 
 def of_sentence(index: WorkingSet, source: int, kind: Kind, target: int) -> list[int]:

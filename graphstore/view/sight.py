@@ -14,7 +14,7 @@ from graphstore.ledger.chain import COUNTS
 from graphstore.ledger.statements import Statement
 from graphstore.read import settings
 from graphstore.read.counted import counts
-from graphstore.read.described import event, shown, standings, things
+from graphstore.read.described import described, shown, standings, things
 from graphstore.read.ids import beside, is_link, resolve
 from graphstore.read.index_of_rows import NAMES, IndexOfRows, Named, Number
 from graphstore.read.points import Point, as_json
@@ -30,8 +30,8 @@ from graphstore.values.keys import slot_name
 from graphstore.values.models import Event, Link, Node, Snapshot
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
+from graphstore.view import light_rows
 from graphstore.view.core_state import Core, LedgerRows
-from graphstore.view.light_rows import scanned
 from graphstore.view.rows import Edge, Row, Rows
 
 __all__ = ["Core", "LedgerRows", "Sight", "in_time", "sight_of"]
@@ -253,9 +253,9 @@ class Sight(Rows):
         stop = self.point.database.line.row("version", known_versions(self.point))
         return list(tagged[: bisect_left(tagged, stop)])
 
-    def scan(self, **filters: Any) -> Iterator[Row]:
+    def scan(self, **filters: Any) -> list[Row]:
         """Return the nodes, or the events, that stand here, as `light_rows.scan` does."""
-        return scanned(self.point, **filters)
+        return light_rows.scan(self.point, **filters)
 
     def will_hold(self, ent: int) -> bool:
         """Return True if something is believed of an entity now that holds after the sight's tx."""
@@ -313,11 +313,7 @@ class Sight(Rows):
 
     def thing(self, ent: int) -> Node | Event:
         """Return a node or event with any standing."""
-        found = self._things.get(ent)
-        if found is None:
-            [found] = things(self.point, [self.id(ent)]).values()
-            self._things[ent] = found
-            self._standings[ent] = found.standing
+        [found] = self.things([ent])
         return found
 
     def things(self, ents: Iterable[int]) -> list[Node | Event]:
@@ -330,6 +326,10 @@ class Sight(Rows):
             self._things[ent] = found[self.id(ent)]
             self._standings[ent] = self._things[ent].standing
         return [self._things[ent] for ent in ents]
+
+    def described(self, ent: int, number: int) -> Node:
+        """Return the node as one of its versions describes it."""
+        return described(self.point, self.id(ent), number)
 
     def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
         """Return the nodes and events of some ids that are known here, with any standing, by id."""
@@ -349,10 +349,6 @@ class Sight(Rows):
         ids = [self.id(ent) for ent in ents]
         found = shown(self.point, ids)
         return [cast(Event, found[id]) for id in ids]
-
-    def shown_event(self, row: int) -> Event:
-        """Return the event whose row holds here, with its links."""
-        return event(self.point, self.id(self.entity_of(row)))
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
         """Return a row of an event that holds here as a value."""
@@ -442,12 +438,10 @@ class Sight(Rows):
 
     # ------------------------------------------------------------------ what is kept until the next write
 
-    def memo(self) -> dict[Any, Any] | None:
-        """Answers cached until the next write. None while an open transaction has written something."""
-        state, whole = self._memo_state(), self._whole
-        if state is None:
-            return None
-        memo = whole.memo
+    def memo(self) -> dict[Any, Any]:
+        """Return the answers that are kept until the next write."""
+        ends, whole = ends_of(self.point), self._whole
+        state, memo = ("rows", ends.rewritten, ends.operations), whole.memo
         if memo.get("state") != state or len(memo) > _MEMOS:
             whole.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
         return memo
@@ -456,10 +450,6 @@ class Sight(Rows):
         """Return True if a link was made by the sight's tx."""
         return self.index.was_made(link)
 
-    def _memo_state(self) -> Hashable:
-        ends = ends_of(self.point)
-        return "rows", ends.rewritten, ends.operations
-
     @property
     def _whole(self) -> Core:
         return cast(RowCore, self.core).whole
@@ -467,17 +457,12 @@ class Sight(Rows):
     def turns(self, axis: str) -> list[Instant]:
         """Return the instants, in order, at which something believed here begins or ends (`valid`), or was recorded by now (`tx`). They are kept until the next write."""
         memo = self.memo()
-        if memo is None:
-            return self._all_turns(axis)
         key = ("turns", axis, self.tx if not self.sees_all() else self.index.last_tx)
-        found = memo.get(key)
+        found: list[Instant] | None = memo.get(key)
         if found is None:
-            found = memo[key] = self._all_turns(axis)
+            rows = self.point.rows(TRANSACTIONS_BY if axis == "tx" else TURNS)
+            found = memo[key] = [row.at for row in rows if axis == "tx" or -OPEN < row.at < OPEN]
         return found
-
-    def _all_turns(self, axis: str) -> list[Instant]:
-        found = self.point.rows(TRANSACTIONS_BY if axis == "tx" else TURNS)
-        return [row.at for row in found if axis == "tx" or -OPEN < row.at < OPEN]
 
     def sees_all(self) -> bool:
         """Return whether no transaction has ended that this does not see."""

@@ -15,7 +15,6 @@ from graphstore.read import (
     chains,
     described,
     differing,
-    event_list,
     ids,
     inspected,
     linked,
@@ -23,7 +22,6 @@ from graphstore.read import (
     settings,
     superseding,
     walks,
-    whole_view,
 )
 from graphstore.read.points import Point
 from graphstore.read.walks import By, Direction
@@ -298,7 +296,7 @@ class Reader(Painted):
         description, whatever the case. Raises InvalidError when `since` is after `until`.
         """
         return self._by_rows(
-            event_list.events, type, since=since, until=until, related_to=related_to, pattern=pattern
+            described.events, type, since=since, until=until, related_to=related_to, pattern=pattern
         )
 
     def compare(self, other: Reader) -> ViewDiff:
@@ -552,7 +550,7 @@ class Reader(Painted):
         import networkx
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
-        found = self._by_rows(whole_view.whole)
+        found = self._by_rows(described.whole_view)
         for thing in (*found.things, *found.absent):
             graph.add_node(thing.id, **thing.model_dump(exclude={"links"}))  # they are the edges
         for link in found.links:

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.read.occurrences import tombstone
+from graphstore.read.described import Described, event_from, node_from, tombstone
 from graphstore.read.working_set import WorkingSet
-from graphstore.values import spans
-from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import UPRIGHT, Event, Json, Link, Node
-from graphstore.values.period import Instant, end_moment, exactly, moment
-from graphstore.view.rows import Periods, Rows
+from graphstore.values.period import exactly
+from graphstore.view.rows import Rows
 
 _ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
@@ -119,22 +117,14 @@ class WorkingSight(Rows):
         """Return a node or event with any standing; one that does not stand shows its last content known here."""
         found = self._things.get(ent)
         if found is None:
-            found = self._things[ent] = self._look(ent)
+            ver, row = self._shown(ent)
+            found = self._event_of(ver, row) if row.is_event else node_from(row, self.content_of(ver))
+            self._things[ent] = found
         return found
 
-    def _look(self, ent: int) -> Node | Event:
-        index = self.index
-        if index.is_event[ent]:
-            return self._event(ent)
-        standing, row = self._face(ent)
-        if row >= 0:
-            return self.node(row, standing)
-        born = index.born[ent]
-        return self._node_of(index.versions_of[ent][0], standing, (born, born, born, born))
-
-    def _face(self, ent: int) -> tuple[str, int]:
-        """The standing of an entity here, and the row that shows it; -1: it was added and superseded in one transaction, so it held at no instant, but
-        a link names it."""
+    def _shown(self, ent: int) -> tuple[int, Described]:
+        """Return the version that shows an entity here, and its row. What was added and superseded in one transaction held at no instant, but a link
+        names it."""
         index = self.index
         standing, row = index.face(ent, self.valid, self.tx)
         if standing == "stands":
@@ -143,79 +133,29 @@ class WorkingSight(Rows):
         if row < 0:
             believed = index.believed(ent, self.tx)
             row = believed[-1] if believed else index.last_written(ent, self.tx)
-        return standing, row
+        if row < 0:
+            ver, born = index.versions_of[ent][0], index.born[ent]
+            return ver, self.described_row(ver, standing, (born, born, born, born))
+        return index.r_ver[row], self.row_as_described(row, standing)
 
     def written(self, row: int, standing: str, body: Json) -> Node:
         """Return a row of a node that has just been written, with its body at hand."""
-        return self._node_from(body, self.index.r_ver[row], standing, self.periods(row))
-
-    def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
-        index = self.index
-        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(index.v_ent[ver])
-        return self._node_from(body, ver, standing, periods)
+        return node_from(self.row_as_described(row, standing), body)
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
         """Return a row of an event as a value."""
-        return self._event_of(self.index.r_ver[row], standing, self.periods(row)[3], links)
+        return self._event_of(self.index.r_ver[row], self.row_as_described(row, standing), links)
 
     def event_and_links(self, ent: int, body: Json | None = None) -> Event:
         """Return an event with any standing, and its links. `body`: its body, if the caller has it."""
-        return self._event(ent, self.links_of(ent), body)
-
-    def _event(self, ent: int, links: tuple[Link, ...] | None = None, body: Json | None = None) -> Event:
-        index = self.index
-        standing, row = self._face(ent)
-        if row < 0:
-            return self._event_of(index.versions_of[ent][0], standing, index.born[ent], links, body)
-        return self._event_of(index.r_ver[row], standing, self.periods(row)[3], links, body)
+        return self._event_of(*self._shown(ent), self.links_of(ent), body)
 
     def _event_of(
-        self,
-        ver: int,
-        standing: str,
-        end: Instant,
-        links: tuple[Link, ...] | None = None,
-        body: Json | None = None,
+        self, ver: int, row: Described, links: tuple[Link, ...] | None = None, body: Json | None = None
     ) -> Event:
-        index = self.index
-        ent = index.v_ent[ver]
+        ent = self.index.v_ent[ver]
         if body is None:
-            body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
-        first, last, count = self.happened.seen(ent)
-        op = index.v_op[ver]
-        get = body.get
+            body = self.content_of(ver) or tombstone(row.forgotten or "", self.kept_place(ent))
         metadata = self.happened.latest(ent, body).get("metadata", {})
-        return Event.made(
-            {
-                "id": index.names[ent],
-                "type": index.kind[ent],
-                "description": body["description"],
-                "source": get("source"),
-                "origin": body["origin"],
-                "agent": get("agent"),
-                "occurred_at": moment(first),
-                "first_seen": moment(first),
-                "last_seen": moment(last),
-                "count": count,
-                "status": self.happened.status(ent, body),
-                "metadata": metadata,
-                "links": links,
-                "fingerprint": get("fingerprint"),
-                "trace_id": get("trace_id"),
-                "span_id": get("span_id"),
-                "parent_span_id": get("parent_span_id"),
-                "ended_at": spans.ended(metadata, body),
-                "sender": get("sender"),
-                "sender_name": get("sender_name"),
-                "thread": get("thread"),
-                "classification": get("classification"),
-                "authorized": authorized_of(index.kind[ent], body),
-                "media_path": get("media_path"),
-                "media_hash": get("media_hash"),
-                "standing": standing,
-                "author": index.o_author[op] if op >= 0 else None,
-                "recorded_at": moment(index.born[ent]),
-                "tx_from": moment(index.born[ent]),
-                "tx_to": end_moment(end),
-            }
-        )
+        status = self.happened.status(ent, body)
+        return event_from(row, {**body, "metadata": metadata}, self.happened.seen(ent), status, links)

@@ -134,7 +134,7 @@ class Act:
         if not isinstance(id, str):
             raise InvalidError(f"link_id {id!r} is no text. Give a str.")
         if id not in index.link_ids:
-            raise NotFoundError.nearest("link", id, lambda: index.link_ids_beside(id))
+            raise NotFoundError.nearest("link", id, lambda: index.ids_beside(id, "link"))
         return index.link_ids[id]
 
     def body(self, ver: int) -> Json:

@@ -12,7 +12,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from graphstore.read.occurrences import FIRST
+from graphstore.read.happened import FIRST
 from graphstore.search.source import description
 from graphstore.values.models import Json, Merge
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, moment, overlap, without_all

@@ -19,7 +19,7 @@ from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.chain import DESCRIBING, OWN, REQUIRES, dumps
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import Mark, Taken
-from graphstore.read.occurrences import FIRST
+from graphstore.read.happened import FIRST
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value

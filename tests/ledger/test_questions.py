@@ -24,7 +24,6 @@ from graphstore.read import (
     counted,
     described,
     differing,
-    event_list,
     happened,
     ids,
     index_of_rows,
@@ -36,7 +35,6 @@ from graphstore.read import (
     settings,
     superseding,
     walks,
-    whole_view,
 )
 from graphstore.search import message_rows, model_vectors, name_rows, row_search
 from graphstore.store import change_feed
@@ -47,9 +45,9 @@ from graphstore.write import retention
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
 MODULES = (
-    chains, closings, counted, described, differing, event_list, forgotten_bodies, happened, ids, index_of_rows,
+    chains, closings, counted, described, differing, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, change_feed, graph_from_rows, history_from_rows, retention, row_search,
-    settings, shaken, sight, history_rows, superseding, walks, whole_view,
+    settings, shaken, sight, history_rows, superseding, walks,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
