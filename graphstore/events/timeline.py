@@ -215,7 +215,7 @@ def added(view: Reader, id: str) -> list[Event]:
         return [] if ent < 0 else _added(sight, ent)
 
 
-def _added(sight: Sight, ent: int) -> list[Event]:
+def _added(sight: Rows, ent: int) -> list[Event]:
     """The events that were added to a message, the latest first."""
     found = []
     for link in sight.links_around(ent, "into", _ABOUT):
@@ -223,7 +223,7 @@ def _added(sight: Sight, ent: int) -> list[Event]:
         row = sight.find(other)
         if row >= 0 and sight.kind(other) in (TRANSCRIPT, CLASSIFICATION) and sight.is_event(other):
             found.append((sight.since(row), other, row))
-    return sight.events_and_links(sight.entity_of(row) for *_, row in sorted(found, reverse=True))
+    return [sight.event_and_links(sight.entity_of(row)) for *_, row in sorted(found, reverse=True)]
 
 
 def _added_to(sight: Sight, events: Iterable[Event]) -> dict[str, tuple[Event, ...]]:

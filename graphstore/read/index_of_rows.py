@@ -215,7 +215,7 @@ class IndexOfRows(Index):
     out: Lists[int]
     into: Lists[int]
     born: Any
-    names: Any
+    names: dict[int, str]  # type: ignore[assignment]
     v_ent: Any
     l_kind: Any
     l_name: Any

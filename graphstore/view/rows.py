@@ -101,6 +101,10 @@ class Rows:
         """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
         raise NotImplementedError
 
+    def thing(self, ent: int) -> Node | Event:
+        """Return a node or event with any standing; one that does not stand shows its last content known here."""
+        raise NotImplementedError
+
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
         """Return a row of an event as a value."""
         raise NotImplementedError
@@ -332,22 +336,20 @@ class Rows:
         rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
         return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
 
-    def link(self, row: int, turned: str = "") -> Link:
-        """Return a row of a link as a value; turned round under another name when one is given."""
+    def link(self, row: int) -> Link:
+        """Return a row of a link as a value."""
         index = self.index
         link, claim = index.k_link[row], index.k_claim[row]
         source, target = index.l_src[link], index.l_tgt[link]
-        if turned:
-            source, target = target, source
         body = self.core.body(index.c_pos[claim], index.c_len[claim])
-        end, op = index.k_end[row], index.c_op[claim]
-        standings = [
-            cast(Standing, self._standings.get(ent) or self.standing(ent)) for ent in (source, target)
-        ]
+        until, op = index.k_end[row], index.c_op[claim]
+        one, other = (
+            cast(Standing, self._standings.get(end) or self.standing(end)) for end in (source, target)
+        )
         said = Linked(
-            index.l_name[link], turned or index.l_kind[link], index.names[source], index.names[target], *standings, index.c_strength[claim] or None,
+            index.l_name[link], index.l_kind[link], index.names[source], index.names[target], one, other, index.c_strength[claim] or None,
             index.c_inferred[claim], index.c_by[claim], index.o_author[op], index.o_tx[op], index.k_from[row], _end(index.k_to[row]), index.k_tx[row],
-            None if end > self.tx else end, None, None,
+            None if until > self.tx else until, None, None,
         )  # fmt: skip
         return link_from(said, body)
 
