@@ -248,9 +248,8 @@ class IndexOfRows(Index):
         columns["successors"] = Lists(
             lambda ent: [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
         )
-        if point.database.branch is None:
-            columns |= {"branch": None, "forked": None}
         vars(self).update(columns)
+        self.read_line(point.database)
 
     @cached_property
     def count(self) -> int:

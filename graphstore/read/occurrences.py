@@ -190,15 +190,6 @@ class Happened:
         ]
 
 
-def kept_place(index: Index, raw: Raw, ent: int) -> Json:
-    """Return the place in its trace that an evicted event left behind, empty where there is none."""
-    op = index.gone.get(ent, -1)
-    if op < 0 or index.o_len[op] == 0:
-        return {}
-    place: Json = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get("place", {})
-    return place
-
-
 def print_of(body: Json) -> str:
     """What makes reports one event, beside their type: the fingerprint, and the scope that the metadata says. An event of another scope is another."""
     metadata = body.get("metadata")

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
+from graphstore.ledger.database import Readable
 from graphstore.read.columns import Gap, Mark
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
@@ -95,6 +96,13 @@ class Index:
     branch: str | None  # the branch whose rows these are; None: the trunk
     lineage: tuple[str, ...]  # the branch and those it came from, itself first
     forked: Mark | None  # how much of it a branch has from the trunk
+
+    def read_line(self, database: Readable) -> None:
+        """Note which line of belief a database is of."""
+        self.branch, self.forked = database.branch, None
+        if self.branch is not None:
+            of_trunk = database.line.of_trunk
+            self.forked = Mark(versions=of_trunk["version"], ops=of_trunk["operation"])
 
     @property
     def whole(self) -> Index:

@@ -93,7 +93,7 @@ class _Walk:
         while level:
             rows = [row for id in level for row in self._after(id)]
             if len(rows) > 1:
-                rows.sort(key=self._place)
+                rows.sort(key=lambda row: self._places[row.id])
             level = []
             for row in rows:
                 if row.source not in seen:
@@ -108,9 +108,6 @@ class _Walk:
                 "standing": thing.standing,
             }
         )
-
-    def _place(self, row: Linked) -> int:
-        return self._places[row.id]
 
     def _after(self, id: str) -> list[Linked]:
         """Return the links that lead away from a thing: of several of one pair the most specific one. If none replaces it, it is an end."""

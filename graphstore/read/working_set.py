@@ -236,11 +236,8 @@ class WorkingSet(Index):
             show: writes as rows what the transaction has done so far.
         """
         self._database, self._show, self.line = database, show, database.line
-        self.branch, self.lineage = database.branch, database.line.lineage
-        self.forked = None
-        if self.branch is not None:
-            of_trunk = database.line.of_trunk
-            self.forked = Mark(versions=of_trunk["version"], ops=of_trunk["operation"])
+        self.lineage = database.line.lineage
+        self.read_line(database)
         [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)

@@ -138,7 +138,7 @@ def _joined(sight: Sight, pairs: set[_Pair], *, is_of_all: bool) -> Pairs:
         return linked(sight)
     entity = sight.index.r_ent
     things = {(entity[newer], entity[older]) for newer, older in pairs}
-    sight.read_links({each for pair in things for each in pair})
+    sight.index.read_links({each for pair in things for each in pair})
     return {pair for pair in things if are_linked(sight, *pair)}
 
 
@@ -149,7 +149,7 @@ def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
         there = sight.node_rows()
     else:
         among = list(among)
-        sight.read_things(among)
+        sight.index.read_things(among)
         there = [row for row in map(sight.find, among) if row >= 0]
     rows = [row for row in there if is_stated(sight, index.r_ent[row])]
     rows.sort(key=lambda row: age(sight, row), reverse=True)

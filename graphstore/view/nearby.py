@@ -54,7 +54,7 @@ class Near:
                 (row, source if target == ent else target)
                 for row, (source, target) in zip(rows, ends, strict=True)
             ]
-            self._sight.read_links(thing for _, thing in found)
+            self._sight.index.read_links(thing for _, thing in found)
         return found
 
     def _order(self, row: int) -> tuple[int, int, int, str]:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, cast
 from graphstore.ledger.chain import FORGETTING
 from graphstore.read.described import Described, node_from
 from graphstore.read.linked import Linked, link_from
-from graphstore.read.occurrences import Happened, kept_place
+from graphstore.read.occurrences import Happened
 from graphstore.read.operations import Operation, change_from
 from graphstore.read.standing_rules import Index
 from graphstore.read.working_set import WorkingSet
@@ -161,6 +161,13 @@ class Rows:
         """Return whether anything is believed of an entity here, over whatever valid time."""
         return ent not in self.index.gone and bool(self.index.believed(ent, self.tx))
 
+    def will_hold(self, ent: int) -> bool:
+        """Return whether something is believed of an entity now that holds after this tx."""
+        index = self.index
+        return ent not in index.gone and any(
+            index.r_to[row] > self.tx for row in index.believed(ent, OPEN - 1)
+        )
+
     def has_repeats(self, ent: int) -> bool:
         """Return whether more than one occurrence of an event was ever recorded."""
         return ent in self.index.seen_of
@@ -183,7 +190,10 @@ class Rows:
 
     def kept_place(self, ent: int) -> Json:
         """Return the place in its trace that an evicted event left behind."""
-        return kept_place(self.index, self.core.raw, ent)
+        index, op = self.index, self.index.gone.get(ent, -1)
+        body = self.core.body(index.o_pos[op], index.o_len[op]) if op >= 0 else {}
+        place: Json = body.get("place", {})
+        return place
 
     # ------------------------------------------------------------------ rows
 

@@ -187,13 +187,13 @@ class Sight(Rows):
         wanted = None if types is None else as_json(sorted(types))
         until = min(until, self.valid + 1)
         events = [row.number for row in self.point.rows(HAPPENING, since=since, until=until, types=wanted)]
-        self.read_events(events)
+        self.index.read_events(events)
         return events
 
     def fingerprints(self) -> Iterator[tuple[int, str]]:
         """Every event that has a fingerprint, in the order they were recorded. All is read that says when they happened."""
         found = list(fingerprints(self.point))
-        self.read_events(ent for ent, _ in found)
+        self.index.read_events(ent for ent, _ in found)
         return iter(found)
 
     def newest(self, most: int) -> list[int]:
@@ -231,8 +231,8 @@ class Sight(Rows):
         committed = cast(RowCore, self.core).versions
         named = dict.fromkeys(version for (version,) in self.point.database.rows(_BELIEVED_BY, (self.tx,)))
         versions = [version for version in named if version % SPAN < committed]
-        self.read_versions(versions)
-        self.read_things(dict.fromkeys(self.index.v_ent[version] for version in versions))
+        self.index.read_versions(versions)
+        self.index.read_things(dict.fromkeys(self.index.v_ent[version] for version in versions))
         return versions
 
     def node_rows(self) -> list[int]:
@@ -256,13 +256,6 @@ class Sight(Rows):
     def scan(self, **filters: Any) -> list[Row]:
         """Return the nodes, or the events, that stand here, as `light_rows.scan` does."""
         return light_rows.scan(self.point, **filters)
-
-    def will_hold(self, ent: int) -> bool:
-        """Return True if something is believed of an entity now that holds after the sight's tx."""
-        index = self.index
-        return ent not in index.gone and any(
-            index.r_end[row] >= OPEN and index.r_to[row] > self.tx for row in index.rows_of[ent]
-        )
 
     def admitted(self) -> Callable[[int], bool]:
         """Return the function that tells which entities are no messages, or were authorized."""
@@ -416,7 +409,7 @@ class Sight(Rows):
     def trace(self, trace_id: str) -> list[int]:
         """Return the events of a trace, as `MessageRows.trace` finds them. All is read that says when they happened."""
         events = self._messages.trace(self, trace_id)
-        self.read_events(events)
+        self.index.read_events(events)
         return events
 
     def follow_lookups(self) -> Accesses:
@@ -474,26 +467,6 @@ class Sight(Rows):
     def point(self) -> Point:
         """Return the point of a ledger whose rows are read here."""
         return cast(RowCore, self.core).point
-
-    def read_names(self, ents: Iterable[int]) -> None:
-        """Read what things are at once."""
-        self.index.read_entities(ents)
-
-    def read_things(self, ents: Iterable[int]) -> None:
-        """Read things with their periods and versions at once."""
-        self.index.read_things(ents)
-
-    def read_versions(self, vers: Iterable[int]) -> None:
-        """Read versions at once."""
-        self.index.read_versions(vers)
-
-    def read_links(self, ents: Iterable[int]) -> None:
-        """Read the links of things at once."""
-        self.index.read_links(ents)
-
-    def read_events(self, ents: Iterable[int]) -> None:
-        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
-        self.index.read_events(ents)
 
     def read_weighed(self, ents: Iterable[int]) -> None:
         """Read all that things are weighed by at once."""

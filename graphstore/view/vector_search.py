@@ -354,7 +354,7 @@ def _exactly(matrix: Matrix, rows: Any, query: Matrix) -> list[float]:
 
 def _ranked(sight: Sight, vers: list[int], scores: list[float], most: int) -> list[tuple[int, float]]:
     """Return the `most` best entities of these versions, by cosine, then by id."""
-    sight.read_versions(vers)
+    sight.index.read_versions(vers)
     index = sight.index
     near = zip((index.v_ent[ver] for ver in vers), scores, strict=True)
     return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]

@@ -93,11 +93,6 @@ class WorkingSight(Rows):
         """Return whether a link that supersedes an entity holds here."""
         return self.index.superseded(ent, self.valid, self.tx)
 
-    def will_hold(self, ent: int) -> bool:
-        """Return whether something is believed of an entity now that holds after the sight's tx."""
-        index = self.index
-        return ent not in index.gone and any(index.r_to[row] > self.tx for row in index.now_of[ent])
-
     def admitted(self) -> Callable[[int], bool]:
         """Return the function that tells which entities are no messages, or were authorized."""
         index = self.index

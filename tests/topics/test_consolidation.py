@@ -330,6 +330,15 @@ def test_summaries_are_summed_up_when_asked_for(store):
     assert [("s0", "s1")] == ids(consolidate(store, kind="summary"))
 
 
+def test_consolidations_of_a_branch_say_who_folded_what_and_why(store):
+    names = [store.add_node("fact", {"says": says}).id for says in ("one", "two")]
+    store.fold(names[:1], into={"summary": "on the trunk"}, reason="before the fork")
+    branch = store.branch("trial")
+    branch.fold(names[1:], into={"summary": "on the branch"}, reason="after it")
+
+    assert ["after it", "before the fork"] == [each.why for each in consolidations(branch)]
+
+
 def test_consolidations_are_there_after_reopening(disk_store, clock):
     for number in range(2):
         disk_store.add_node("fact", {"says": "the same words"}, id=f"n{number}")
