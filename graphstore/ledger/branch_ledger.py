@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphstore.errors import InvalidError
-from graphstore.ledger.branch_rows import MADE_THEN, Line, lines_of
+from graphstore.ledger.branch_rows import ALL_LINES, MADE_THEN, Line, lines_of
 from graphstore.ledger.database import Readable, Values
 from graphstore.ledger.ledger import Ledger, last_tx_and_kinds
 from graphstore.values.period import Instant
@@ -93,3 +93,8 @@ def branch_made(ledger: Ledger, name: str) -> Instant | None:
     except UnicodeEncodeError:  # of a lone surrogate
         return None
     return next((tx for tx, verb in found if verb == "branch"), None)
+
+
+def branch_databases(database: Readable) -> list[BranchDatabase]:
+    """Return what reads the rows of each branch, deleted ones too, in the order in which they were made."""
+    return [BranchDatabase(database, line.name or "", line) for line in lines_of(database.rows(ALL_LINES))]

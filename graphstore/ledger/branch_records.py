@@ -1,11 +1,29 @@
-"""Records what a ledger knows of branches: where each began, and how far it was merged."""
+"""Reads from the rows of a ledger which branches there are: where each began, and how far it was merged and has pulled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from graphstore.values.period import Instant, instant
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.database import Readable
+from graphstore.values.period import Instant
+
+_LINES = "SELECT number, name, parent, fork FROM line ORDER BY number"
+_CHANGES = """
+SELECT o.tx, o.verb, o.subject FROM (SELECT DISTINCT name FROM line) l CROSS JOIN operation o ON o.subject = l.name
+WHERE o.verb IN ('branch', 'merge', 'delete_branch') ORDER BY o.number
+"""
+# what the trunk forgot is noted on each branch too, and is no transaction there
+_OWN = f"o.number >= l.number * {SPAN} AND o.number < (l.number + 1) * {SPAN}"
+_RECORDED = f"{_OWN} AND o.verb NOT IN ('evict', 'erase')"
+_LAST = f"""
+SELECT l.number, (SELECT o.tx FROM all_operation o WHERE {_RECORDED} ORDER BY o.number DESC LIMIT 1),
+       (SELECT o.tx FROM all_operation o WHERE o.subject = l.name AND {_OWN} AND o.verb = 'pull' ORDER BY o.number DESC LIMIT 1)
+FROM line l
+"""
+_TRANSACTIONS = (
+    f"SELECT l.number, (SELECT count(DISTINCT o.tx) FROM all_operation o WHERE {_RECORDED}) FROM line l"
+)
 
 
 @dataclass(slots=True)
@@ -15,12 +33,11 @@ class BranchRecord:
     name: str
     fork: Instant
     made: Instant
-    pieces: list[tuple[int, int]] = field(default_factory=list)  # where its lines are, as (position, length)
+    parent: BranchRecord | None
     transactions: int = 0
     last: Instant | None = None
     merged: Instant | None = None
     deleted: Instant | None = None
-    parent: BranchRecord | None = None
     pulled: Instant | None = None
     covered: Instant | None = None  # up to here it came to the trunk with a branch that began from it
 
@@ -47,17 +64,20 @@ class BranchRecord:
         inherited = None if above is None else min(above, self.fork)
         return inherited if self.last is None else self.last
 
+    def note_merge(self, tx: Instant) -> None:
+        """Note that the branch was merged into the trunk. What it has of the branches that it began from came with it."""
+        self.merged, record = tx, self
+        while record.parent is not None:
+            upto, record = record.fork, record.parent
+            record.covered = upto if record.covered is None else max(record.covered, upto)
+
 
 class BranchRecords(list[BranchRecord]):
     """The branches of one ledger, in the order they were made."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._last: dict[str, BranchRecord] = {}  # of each name the one made last
-
     def find(self, name: str) -> BranchRecord | None:
         """Return the branch of that name made last, deleted or not."""
-        return self._last.get(name)
+        return next((record for record in reversed(self) if record.name == name), None)
 
     def made(self, name: str, at: Instant) -> BranchRecord | None:
         """Return the branch of that name that was made at an instant: a name may be used again."""
@@ -71,26 +91,26 @@ class BranchRecords(list[BranchRecord]):
         """Return the branches that began from a branch, deleted ones too."""
         return [each for each in self if each.parent is record]
 
-    def add(self, record: BranchRecord) -> None:
-        """Add a branch."""
-        self.append(record)
-        self._last[record.name] = record
 
-    def note(self, changes: list[list[Any]], tx: Instant) -> None:
-        """Record that branches were made, merged or deleted, or took over what the trunk had."""
-        for verb, name, *fork in changes:
-            if verb == "branch":
-                parent = self.find(fork[1]) if len(fork) > 1 else None
-                self.add(BranchRecord(name, instant(fork[0]), tx, parent=parent))
-                continue
-            record = self.find(name)
-            assert record is not None
-            if verb == "merge":
-                record.merged = tx
-                while record.parent is not None:
-                    upto, record = record.fork, record.parent
-                    record.covered = upto if record.covered is None else max(record.covered, upto)
-            elif verb == "pull":
-                record.pulled = tx
-            else:
-                record.deleted = tx
+def branch_records(database: Readable, *, count: bool = False) -> BranchRecords:
+    """Return all branches, deleted ones too.
+
+    Args:
+        count: whether the transactions of each are counted. This looks at all operations of each branch.
+    """
+    found, numbered = BranchRecords(), dict[int, BranchRecord]()
+    lines = iter(database.rows(_LINES))
+    for tx, verb, name in database.rows(_CHANGES):
+        if verb == "branch":
+            number, name, parent, fork = next(lines)  # numbered in the order in which they were made
+            numbered[number] = BranchRecord(name, fork, tx, numbered.get(parent))
+            found.append(numbered[number])
+        elif (record := found.find(name)) is not None and verb == "merge":
+            record.note_merge(tx)
+        elif record is not None:
+            record.deleted = tx
+    for number, last, pulled in database.rows(_LAST):
+        numbered[number].last, numbered[number].pulled = last, pulled
+    for number, transactions in database.rows(_TRANSACTIONS) if count else ():
+        numbered[number].transactions = transactions
+    return found

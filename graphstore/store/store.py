@@ -16,8 +16,7 @@ from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.graph.graphs import Graphs
 from graphstore.graph.result import Result
 from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
-from graphstore.ledger.branch_records import BranchRecord, BranchRecords
-from graphstore.ledger.branches import branch_records
+from graphstore.ledger.branch_records import BranchRecord, BranchRecords, branch_records
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
 from graphstore.read.happened import POINTS
 from graphstore.store import bulk, sweeping

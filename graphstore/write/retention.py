@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from graphstore.errors import NotFoundError
-from graphstore.ledger.branches import branch_databases
+from graphstore.ledger.branch_ledger import branch_databases
 from graphstore.ledger.chain import REQUIRES, dumps, hashed
 from graphstore.ledger.forgotten_bodies import Number
 from graphstore.ledger.statements import Statement
