@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -312,8 +312,14 @@ def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[Line]:
     """Return the branches of rows of the table `line`, each after the one that it began from."""
     found = {0: TRUNK}
     for number, name, parent, fork, marks in rows:
-        found[number] = Line(number, found[parent], fork, orjson.loads(marks), name)
+        found[number] = _line(number, found[parent], fork, marks, name)
     return list(found.values())[1:]
+
+
+@lru_cache(maxsize=100)
+def _line(number: int, parent: Line, fork: Instant, marks: str, name: str) -> Line:
+    """Return a branch. It is kept with the statements that it has made."""
+    return Line(number, parent, fork, orjson.loads(marks), name)
 
 
 def add_branch(connection: sqlite3.Connection, name: str, fork: Instant, parent: str | None) -> None:

@@ -22,40 +22,11 @@ from graphstore.values.period import OPEN, Instant, instant, iso, recorded
 
 Head = dict[str, Any]
 
-TABLES = (
-    "all_operation",
-    "all_entity",
-    "all_version",
-    "all_period",
-    "all_link",
-    "all_claim",
-    "all_link_period",
-    "all_taken",
-    "all_occurrence",
-    "all_removed",
-    "all_changed",
-    "all_told",
-    "all_linked",
-    "all_forgotten",
-    "all_undone",
-    "all_alias",
-    "all_defined",
-    "all_setting",
-    "all_absence",
-    "all_shaky",
-    "line",
-    "closed",
-    "link_closed",
-    "taken_closed",
-    "absence_closed",
-    "shaky_closed",
-    *FIELD_TABLES,
-    SCOPE_TABLE,
-    *WORD_TABLES,
-)
-"""The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
+_BRANCH_TABLES = ("line", "closed", "link_closed", "taken_closed", "absence_closed", "shaky_closed")
+_NAMED = (*NUMBERED, "forgotten", "undone", "alias", "absence", "shaky")
 OF_BODIES = frozenset((*FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES))
-
+TABLES = (*(f"all_{name}" for name in _NAMED), *_BRANCH_TABLES, *FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES)
+"""The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (
     "SELECT first, last, ordinal FROM occurrence WHERE event = ? ORDER BY tx DESC, number DESC LIMIT 1"
