@@ -47,10 +47,10 @@ class ChangedParts:
         self._is_plain = verbs.isdisjoint(FORGETTING) and all(
             "turns" in head or "rows" not in head for head in heads
         )
-        self._opened = self._added(_OPENED, heads, "rows")
-        self._closed = self._named(_CLOSED, heads, "closed")
-        facts.load_operations({row.closed_by for rows in self._closed.values() for row in rows})
-        self._removed = self._added(_REMOVED, heads, "gaps")
+        self.opened = self._added(_OPENED, heads, "rows")
+        self.closed = self._named(_CLOSED, heads, "closed")
+        facts.load_operations({row.closed_by for rows in self.closed.values() for row in rows})
+        self.removed = self._added(_REMOVED, heads, "gaps")
         self._changed = self._added(_CHANGED, heads, "turns")
         self._links_opened = self._added(_LINKS_OPENED, heads, "link_rows")
         self._links_closed = self._named(_LINKS_CLOSED, heads, "link_closed")
@@ -72,21 +72,9 @@ class ChangedParts:
                 found.setdefault(entity, []).append(Row._make(row) if len(row) == len(Row._fields) else row)
         return found
 
-    def opened(self, entity: int) -> list[Row]:
-        """Return the periods of an entity that the transaction opened."""
-        return self._opened.get(entity, [])
-
-    def closed(self, entity: int) -> list[Row]:
-        """Return the periods of an entity that the transaction closed."""
-        return self._closed.get(entity, [])
-
     def is_new(self, entity: int) -> bool:
         """Return whether no period of an entity was opened before the transaction."""
         return not self._since[entity][0]
-
-    def removed(self, entity: int) -> bool:
-        """Return whether something of an entity came and went in the transaction."""
-        return entity in self._removed
 
     def periods(self, entity: int) -> list[Period]:
         """Return the periods outside which the same became of an entity as before."""
@@ -95,8 +83,9 @@ class ChangedParts:
     def absences(self, entities: Collection[int]) -> dict[int, list[Absence]]:
         """Return how each entity stands where it does not."""
         facts = self._facts
-        facts.load_entities(entities)
+        facts.entities.load(entities)
         facts.absence.load(entities)
+        facts.ever_superseded.load(entities)
         found = {
             entity: None if self.is_new(entity) or not self._is_plain else self._kept_or_changed(entity)
             for entity in entities
@@ -110,7 +99,7 @@ class ChangedParts:
     def _kept_or_changed(self, entity: int) -> list[Absence] | None:
         """Return how an entity stands where it does not, from the rows of this transaction; None where these do not tell."""
         facts = self._facts
-        opened, closed = self.opened(entity), self.closed(entity)
+        opened, closed = self.opened.get(entity, []), self.closed.get(entity, [])
         if facts.entity(entity).is_event or any(row.opened_by >= self._first for row in closed):
             return None
         if self._is_undo and (facts.ever_removed(entity) or facts.was_ever_unmade(entity)):
@@ -128,7 +117,7 @@ class ChangedParts:
             return None
         links = self._links_opened.get(entity, []) + self._links_closed.get(entity, [])
         spans = [(row.start, row.stop) for row in (*opened, *closed)]
-        spans += [(start, stop) for start, stop, _ in (*self._removed.get(entity, ()), *links)]
+        spans += [(start, stop) for start, stop, _ in (*self.removed.get(entity, ()), *links)]
         changed = coalesce([*spans, (min(first, before), max(first, before))] if first != before else spans)
         standing = [(row.start, row.stop) for row in opened]
         if links:
@@ -150,7 +139,7 @@ class ChangedParts:
     def _of_all_removed(self, entity: int, closed: list[Row]) -> list[Absence] | None:
         """Of an entity of which nothing is left: it is retracted at all time if what was removed last was."""
         by = [row.closed_by or 0 for row in closed if self._facts.removes(row.closed_by, entity)]
-        by += [operation for _, _, operation in self._removed.get(entity, ())]
+        by += [operation for _, _, operation in self.removed.get(entity, ())]
         return [(*ALWAYS, "retracted")] if by and self._facts.is_retraction(max(by)) else None
 
     def _of_nothing_believed(self, entity: int, closed: list[Row]) -> list[Absence] | None:
@@ -161,7 +150,7 @@ class ChangedParts:
         if (
             begun is None
             or self._is_undo
-            or entity in self._removed
+            or entity in self.removed
             or entity in self._links_closed
             or any(word == "retracted" for _, _, word in known)
         ):
@@ -181,11 +170,9 @@ class ChangedParts:
     ) -> list[Absence] | None:
         """How a node stands over a period in which it does not; None where the rows of this transaction do not tell. It is believed from `first` on."""
         facts, known = self._facts, self._facts.absence[entity]
-        gaps = self._removed.get(entity, ())
-        opened, ended = self._links_opened.get(entity, ()), self._links_closed.get(entity, ())
-        others = facts.superseded_over(entity, period) if gaps or closed or ended else []
+        gaps, superseded = self.removed.get(entity, ()), facts.superseded_over(entity, period)
         edges = {first, *(edge for row in closed for edge in (row.start, row.stop))}
-        edges.update(edge for row in (*gaps, *opened, *ended, *others, *known) for edge in row[:2])
+        edges.update(edge for row in (*gaps, *superseded, *known) for edge in row[:2])
         inside = sorted(edge for edge in edges if period[0] < edge < period[1])
         closed = sorted(closed, key=lambda row: row.start)
         starts = [row.start for row in closed]
@@ -205,14 +192,9 @@ class ChangedParts:
                 return None
             if facts.is_retraction(by) or (by < 0 and was == "retracted"):
                 word = "retracted"
-            elif any(since <= start < until for since, until, _ in opened):
-                word = "superseded"
-            elif was in ("superseded", "ended") and not any(
-                since <= start < until for since, until, _ in ended
-            ):
-                word = str(was)
             else:
-                word = "superseded" if any(since <= start < until for since, until in others) else "ended"
+                is_superseded = any(since <= start < until for since, until in superseded)
+                word = "superseded" if is_superseded else "ended"
             found.append((start, stop, word))
         return found
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from graphstore.ledger.changed_parts import ChangedParts
@@ -33,33 +35,20 @@ Cause = tuple[Fall, int]
 """A fall, and the entity that fell."""
 
 
-class Touched(NamedTuple):
-    """Lists what a transaction changed.
+@dataclass(slots=True)
+class Touched:
+    """Lists what a transaction changed."""
 
-    `fallen`: entities whose periods, content or existence changed. `itself`: entities of which a link or the last recheck changed. `resting`: entities that rest
-    on something by a new link. `links`: links, with their `ends`, and the new ones of them.
-    """
-
-    fallen: set[int]
-    itself: set[int]
-    resting: set[int]
-    links: set[int]
-    new_links: set[int]
-    ends: set[int]
-
-    def add(self, other: Touched) -> None:
-        """Add what another transaction changed."""
-        for mine, its in zip(self, other, strict=True):
-            mine.update(its)
-
-
-def nothing_touched() -> Touched:
-    """Return what a transaction changed that has changed nothing yet."""
-    return Touched(set(), set(), set(), set(), set(), set())
+    fallen: set[int] = field(default_factory=set)  # entities whose periods, content or existence changed
+    itself: set[int] = field(default_factory=set)  # those of which a link or the last recheck changed
+    resting: set[int] = field(default_factory=set)  # those that rest on something by a new link
+    links: set[int] = field(default_factory=set)
+    new_links: set[int] = field(default_factory=set)  # among the links
+    ends: set[int] = field(default_factory=set)  # of the links
 
 
 class Reached(NamedTuple):
-    """States that the fall of an entity (`root`) reaches another one over a period."""
+    """States that the fall of an entity (`root`) reaches another one over a period, or is on its way there."""
 
     start: Instant
     stop: Instant
@@ -85,16 +74,8 @@ class Known:
         self.stopped.clear()
 
 
-class Arrival(NamedTuple):
-    """A fall on its way to an entity."""
-
-    fall: Fall
-    root: int
-    start: Instant
-    stop: Instant
-
-
-Arriving = dict[int, list[Arrival]]
+Arriving = dict[int, list[Reached]]
+_CAUSE = itemgetter(2, 3)
 _Lost = tuple[int, Instant, Instant, Cause | None]
 """An entity that a fall (None: any) does not reach any more over a period."""
 
@@ -141,9 +122,6 @@ class Spreading:
         self._reached: dict[int, list[Reached]] = {}  # what has changed of what is known
         self._gained: dict[int, list[Reached]] = {}  # what newly reaches entities of which it is not known
         self._windows: dict[int, list[Period]] = {}  # where what reaches an entity is found again
-        self._unsure: dict[
-            int, list[Period]
-        ] = {}  # of what was not known: the rows that nothing was taken from
         self._taken_over: dict[int, list[Period]] = {}
         self._lost: list[_Lost] = []
         try:
@@ -169,20 +147,11 @@ class Spreading:
             return None if self._facts.shaky[entity] else []
         return found
 
-    def _find_wholly(self, entity: int) -> None:
-        """Let all that reaches an entity be found, since it is not known."""
+    def _find_wholly(self, entity: int) -> list[_Lost]:
+        """Let all that reaches an entity be found, since it is not known. Return what may not reach it any more."""
         self._windows[entity] = [ALWAYS]
-        self._unsure[entity] = list(self._facts.shaky[entity])
         self._reached[entity] = self._gained.pop(entity, [])
-
-    def _lose_any(self, entity: int, periods: list[Period]) -> list[_Lost]:
-        """Note that an entity of which nothing is known may lose anything over periods. Return what it may not have lost before."""
-        parts = _common(self._unsure.get(entity, self._facts.shaky[entity]), periods) if periods else []
-        if parts:
-            if entity not in self._unsure:
-                self._find_wholly(entity)
-            self._unsure[entity] = _without(self._unsure[entity], parts)
-        return [(entity, *part, None) for part in parts]
+        return [(entity, *part, None) for part in self._facts.shaky[entity]]
 
     def _lose_some(self, entity: int, lost: list[Reached]) -> list[_Lost]:
         """Take from an entity what does not reach it any more, and let it be found again what does over that time."""
@@ -212,14 +181,13 @@ class Spreading:
         for entity in self._linked:
             is_linked_anew = entity in self._touched.itself
             reached = self._reaching(entity)
+            if reached is None:
+                self._lost += self._find_wholly(entity)
+                continue
             if is_linked_anew:
                 periods = _ALWAYS
             else:
                 periods = self._changed.periods(entity) if entity in self._fallen else _NOTHING
-            if reached is None:
-                self._find_wholly(entity)
-                self._lost += self._lose_any(entity, periods)
-                continue
             upright = facts.upright(entity)
             if reached:
                 kept = [] if is_linked_anew else self._still_passing(upright, reached)
@@ -260,7 +228,8 @@ class Spreading:
             if grounds:
                 asked[root] = coalesce(over), grounds
         facts.load_fallen(asked)
-        new, earlier = dict[int, list[Arrival]](), dict[int, list[Arrival]]()
+        new: Arriving = {}
+        earlier: Arriving = {}
         direct = []
         for root, ground, counted in self._counted(asked):
             direct.append((root, ground, counted))
@@ -268,7 +237,7 @@ class Spreading:
             for start, stop, fall in counted:
                 if fall.operation > looked:
                     arriving = new if fall.operation >= self._first else earlier
-                    arriving.setdefault(ground.other, []).append(Arrival(fall, root, start, stop))
+                    arriving.setdefault(ground.other, []).append(Reached(start, stop, fall, root))
         self._spread(new)
         for root, ground, counted in direct:
             self._lost += self._lost_directly(root, ground, counted)
@@ -304,11 +273,10 @@ class Spreading:
         """Return what what rests on a changed entity by a link may have lost by that."""
         entity = ground.other
         reached = self._reaching(entity)
-        if reached is None or entity in self._unsure:
+        if reached is None:
             if (may_shake_less := self._shaking_less.get(root)) is None:
                 may_shake_less = self._shaking_less[root] = self._may_shake_less(root)
-            periods = _common([ground[1:3]], self._changed.periods(root)) if may_shake_less else _NOTHING
-            return self._lose_any(entity, periods)
+            return self._find_wholly(entity) if may_shake_less else []
         earlier = [one for one in reached if one.root == root and one.fall.operation < self._first]
         if not earlier:
             return []
@@ -326,18 +294,18 @@ class Spreading:
         facts, first = self._facts, self._first
         if self._changed.is_new(entity):
             return facts.has_dependants_before(entity, first)
-        closed = self._changed.closed(entity)
-        opened = [(row.start, row.stop) for row in self._changed.opened(entity)]
+        closed = self._changed.closed.get(entity, ())
+        opened = [(row.start, row.stop) for row in self._changed.opened.get(entity, ())]
         lost = coalesce((row.start, row.stop) for row in closed)
         return not (
             facts.resting is RESTS  # of another kind a newer fall may count less than an older one
             and not any(without_all(period, lost) for period in opened)
             and all(facts.verb(row.closed_by or 0) in _ADDING for row in closed)
-            and not self._changed.removed(entity)
-            and not facts.ever_superseded(entity)
+            and entity not in self._changed.removed
+            and not facts.ever_superseded[entity]
             and facts.forgotten(entity) is None
             # where nothing is left, an earlier retraction may count for a link instead of a later end
-            and not (not facts.believed(entity) and facts.was_retracted_before(entity, first))
+            and not (not facts.believed[entity] and facts.was_retracted_before(entity, first))
         )
 
     # ------------------------------------------------------------------ what dependants lose
@@ -358,8 +326,9 @@ class Spreading:
     def _lost_by(self, entity: int, period: Period, cause: Cause | None) -> list[_Lost]:
         """Return what an entity loses where a foundation loses a fall (None: any) over a period."""
         reached = self._reaching(entity)
-        if reached is None or entity in self._unsure:
-            return self._lose_any(entity, [period])
+        if reached is None:
+            is_shaky = any(overlap(period, part) for part in self._facts.shaky[entity])
+            return self._find_wholly(entity) if is_shaky else []
         lost = [
             one._replace(start=both[0], stop=both[1])
             for one in reached
@@ -407,7 +376,7 @@ class Spreading:
                     if not over:
                         continue
                     base = ground.other
-                    if facts.may_have_fallen(base):
+                    if facts.may_have_fallen[base]:
                         periods, grounds = asked.setdefault(base, ([], []))
                         periods += over
                         grounds.append(ground._replace(other=entity))
@@ -445,7 +414,7 @@ class Spreading:
             if one.fall.operation > looked:
                 for period in over:
                     if both := overlap(one[:2], period):
-                        arriving.setdefault(entity, []).append(Arrival(one.fall, one.root, *both))
+                        arriving.setdefault(entity, []).append(Reached(*both, one.fall, one.root))
 
     def _gather_falls(self, asked: dict[int, tuple[list[Period], list[Ground]]], arriving: Arriving) -> None:
         """Add how foundations have fallen over the time where what reaches entities is found again."""
@@ -461,7 +430,7 @@ class Spreading:
             looked = self._looked_first(entity)
             for start, stop, fall in counted:
                 if fall.operation > looked:
-                    arriving.setdefault(entity, []).append(Arrival(fall, root, start, stop))
+                    arriving.setdefault(entity, []).append(Reached(start, stop, fall, root))
 
     def _leaves(self, entities: Collection[int]) -> set[int]:
         """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
@@ -471,7 +440,7 @@ class Spreading:
             for entity in entities
             if all(looked == -1 for _, _, looked in facts.upright(entity))
             and not facts.entity(entity).is_event
-            and not facts.replaces_any(entity)
+            and not facts.replaced[entity]
         ]
         facts.load_dependants(plain)
         return {entity for entity in plain if not facts.dependants(entity)}
@@ -505,8 +474,8 @@ class Spreading:
                 for other, since, until, _, kind in facts.dependants(entity) if passing else ():
                     if "shaky" in facts.resting[kind]:
                         passed = [
-                            Arrival(fall, root, max(start, since), min(stop, until))
-                            for fall, root, start, stop in passing
+                            Reached(max(start, since), min(stop, until), fall, root)
+                            for start, stop, fall, root in passing
                             if start < until and since < stop
                         ]
                         if passed:
@@ -514,14 +483,14 @@ class Spreading:
             level = further
         return unknown
 
-    def _passing(self, entity: int, arrived: list[Arrival]) -> list[Arrival]:
+    def _passing(self, entity: int, arrived: list[Reached]) -> list[Reached]:
         """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them."""
         upright, stopped = self._facts.upright(entity), self._known.stopped
         reached = self._reaching(entity)
         kept = self._gained if reached is None else self._reached
         reached = self._gained.get(entity, []) if reached is None else reached
-        found: list[Arrival] = []
-        for fall, root, since, until in sorted(arrived, reverse=True) if len(arrived) > 1 else arrived:
+        found: list[Reached] = []
+        for since, until, fall, root in sorted(arrived, key=_CAUSE, reverse=True):
             parts = [
                 (max(start, since), min(stop, until))
                 for start, stop, looked in upright
@@ -554,8 +523,9 @@ class Spreading:
                         else _outside(one, parts)
                     )
                 ]
-            reached = reached + [Reached(start, stop, fall, root) for start, stop in parts]
-            found += [Arrival(fall, root, start, stop) for start, stop in parts]
+            new = [Reached(start, stop, fall, root) for start, stop in parts]
+            reached = reached + new
+            found += new
         if found:
             kept[entity] = reached
         return found

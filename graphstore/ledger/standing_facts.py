@@ -162,9 +162,9 @@ _DOWN, _UP = ("target", "source"), ("source", "target")
 _DEPENDANTS, _DEPENDANTS_AHEAD = _resting(_DOWN, _UP), _ahead(_DOWN, _UP)
 _GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
 _RESTING_KINDS = 'SELECT kind FROM defined WHERE instr(kind, \'"rests":["\') > 0 ORDER BY number'
-_KEPT = {"_operations", "_undone", "_recorded", "_entities", "_forgotten"}
+_KEPT = {"_operations", "_undone", "_recorded", "entities", "_forgotten"}
 _OF_LINKS = {
-    "grounds", "_dependants", "_supersessions", "_all_supersessions", "_ever_superseded", "_replacers", "_replaced",
+    "grounds", "_dependants", "_supersessions", "_all_supersessions", "ever_superseded", "_replacers", "replaced",
 }  # fmt: skip
 """Lookups of which a transaction changes only those of the ends of its links."""
 _NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
@@ -195,7 +195,7 @@ class _KeptFalls(NamedTuple):
     parts: list[FallenPart]
 
 
-_NOT_ASKED = _KeptFalls([], {}, [])
+_NOTHING_KEPT = _KeptFalls([], {}, [])
 
 
 class Row(NamedTuple):
@@ -326,20 +326,24 @@ class Facts:
     grounds = Rows(_GROUNDS, Ground, of_links=True)
     """What an entity rests on by links believed now."""
     _dependants = Rows(_DEPENDANTS, Ground, of_links=True)
-    _believed = Rows(_BELIEVED)
-    _entities = Rows(_ENTITY, Entity)
+    believed = Rows(_BELIEVED)
+    """The periods of an entity believed now, by valid_from, each with the operation that revised or amended it (-1: none)."""
+    entities = Rows(_ENTITY, Entity)
     _operations = Rows(_OPERATION)
     _undone = Rows(_UNDONE)
     _supersessions = Rows(_SUPERSESSIONS_NOW, Supersession)
     _all_supersessions = Rows(_SUPERSESSIONS, Supersession)
-    _ever_superseded = Rows(_EVER_SUPERSEDED)
+    ever_superseded = Rows(_EVER_SUPERSEDED)
+    """Empty for an entity that no link ever superseded."""
     _recorded = Rows(_RECORDED)
     _forgotten = Rows(_FORGOTTEN)
     _removed = Rows(_REMOVED)
     _replacers = Rows(_REPLACERS)
-    _replaced = Rows(_REPLACED)
+    replaced = Rows(_REPLACED)
+    """What an entity supersedes or corrects by links believed now, over whatever time."""
     _first_recorded = Rows(_FIRST_RECORDED)
-    _ever_fallen = Rows(_MAY_HAVE_FALLEN)
+    may_have_fallen = Rows(_MAY_HAVE_FALLEN)
+    """Empty for an entity of which nothing ever became that may count."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -348,7 +352,7 @@ class Facts:
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
         self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
-        self._kept_falls: dict[int, _KeptFalls | None] = {}
+        self._kept_falls: dict[int, _KeptFalls] = {}
 
     def forget(self, entities: Set[int], links: Iterable[int], ends: Set[int]) -> None:
         """Forget what a transaction changed, and what was read of some periods only.
@@ -401,12 +405,8 @@ class Facts:
 
     def entity(self, number: int) -> Entity:
         """Return the row of an entity."""
-        [found] = self._entities[number]
+        [found] = self.entities[number]
         return cast("Entity", found)
-
-    def believed(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """Return the periods of an entity believed now, by valid_from, each with the operation that revised or amended it (-1: none)."""
-        return self._believed[entity]
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
         """Return the tx, verb and subject of an operation."""
@@ -425,10 +425,6 @@ class Facts:
         """Return the operations that took a transaction back, as far as they count."""
         return [undo for (undo,) in self._undone[tx] if self.counts(undo)]
 
-    def ever_superseded(self, entity: int) -> bool:
-        """Return whether a link ever superseded an entity."""
-        return bool(self._ever_superseded[entity])
-
     def supersessions(self, entity: int) -> list[Supersession]:
         """Return the periods over which links supersede an entity; of one that was forgotten, also those that are not believed any more."""
         lookup = self._all_supersessions if self._forgotten[entity] else self._supersessions
@@ -437,10 +433,6 @@ class Facts:
     def replacers(self, entity: int) -> set[int]:
         """Return what supersedes or corrects an entity by a link believed now, over whatever time."""
         return {source for (source,) in self._replacers[entity]}
-
-    def replaces_any(self, entity: int) -> bool:
-        """Return whether an entity supersedes or corrects another by a link believed now, over whatever time."""
-        return bool(self._replaced[entity])
 
     def forgotten(self, entity: int) -> tuple[str, int] | None:
         """Return the word and the operation by which an entity was evicted or erased last."""
@@ -461,14 +453,10 @@ class Facts:
         """Read the whole past of entities. Of one alone, that is read when it is asked for."""
         if len(entities) < 2:
             return
-        for lookup in (self.rows, self._removed, self._forgotten, self._believed, self._supersessions):
+        for lookup in (self.rows, self._removed, self._forgotten, self.believed, self._supersessions):
             lookup.load(entities)
         rows = [row for entity in entities for row in self.rows[entity]]
         self.load_operations({by for row in rows for by in (row.opened_by, row.closed_by)})
-
-    def load_entities(self, entities: Collection[int]) -> None:
-        """Read what entities are."""
-        self._entities.load(entities)
 
     def load_operations(self, numbers: Iterable[int | None]) -> None:
         """Read operations."""
@@ -476,13 +464,13 @@ class Facts:
 
     def load_standing(self, entities: Collection[int]) -> None:
         """Read how entities stand, and what they replace."""
-        for lookup in (self.shaky, self._entities, self._replaced):
+        for lookup in (self.shaky, self.entities, self.replaced):
             lookup.load(entities)
         self.load_upright(entities)
 
     def load_fallen(self, entities: Collection[int]) -> None:
         """Read what is believed now of entities, whether they were forgotten, and what replaces them."""
-        for lookup in (self._entities, self._forgotten, self._believed, self._supersessions, self._replacers):
+        for lookup in (self.entities, self._forgotten, self.believed, self._supersessions, self._replacers):
             lookup.load(entities)
 
     def load_below(self, entities: Collection[int]) -> None:
@@ -498,7 +486,7 @@ class Facts:
         self.load_upright(missing)
         self.grounds.load(missing)
         bases = {ground.other for entity in (*missing, *entities) for ground in self.grounds[entity]}
-        self._ever_fallen.load(bases)
+        self.may_have_fallen.load(bases)
         self.shaky.load(bases)
 
     def load_recorded(self, grounds: Iterable[Ground]) -> None:
@@ -553,10 +541,6 @@ class Facts:
         """Return whether a part of an entity's time was taken back before an operation."""
         return bool(self.fetch(_RETRACTED_BEFORE, entity, operation)[0][0])
 
-    def may_have_fallen(self, entity: int) -> bool:
-        """Return whether anything ever became of an entity that may count."""
-        return bool(self._ever_fallen[entity])
-
     def has_dependants_before(self, entity: int, operation: int) -> bool:
         """Return whether anything rested on an entity before an operation."""
         grounds = self.dependants(entity)
@@ -582,11 +566,11 @@ class Facts:
 
     def superseded_over(self, entity: int, period: Period) -> list[Period]:
         """Return the periods over which an entity is superseded, as far as they overlap another."""
-        return self.fetch(_SUPERSEDED_OVER, entity, *period) if self.ever_superseded(entity) else []
+        return self.fetch(_SUPERSEDED_OVER, entity, *period) if self.ever_superseded[entity] else []
 
     def standing(self, entity: int, valid: Instant) -> str:
         """Return how an entity that was not forgotten stands at an instant: stands, not_yet, retracted, superseded or ended."""
-        believed = self.believed(entity)
+        believed = self.believed[entity]
         is_event = self.entity(entity).is_event
         if self._stands_at(entity, valid):
             return "superseded" if is_event and self.is_superseded(entity, valid) else "stands"
@@ -671,7 +655,7 @@ class Facts:
         for row in (*self.rows[entity], *self.supersessions(entity)):
             found.update((row.start, row.stop))
         for start, stop, *_ in (
-            *self.believed(entity),
+            *self.believed[entity],
             *self.removed(entity),
             *self._changed.get(entity, ()),
         ):
@@ -697,29 +681,25 @@ class Facts:
     ) -> dict[int, list[FallenPart]]:
         """Return what became of entities, over which parts of periods, as far as it counts for links to them.
 
-        Of others than `fallen`, which the transaction changed, all is found and kept once they are asked for again, so parts of other periods may be included.
+        Of others than `fallen`, all is found over the time of their links and kept, so parts of other periods may be included.
         """
         self._forget_parts()
         found: dict[int, list[FallenPart]] = {}
         wanted: dict[int, _KeptFalls] = {}
         for entity, (periods, grounds) in asked.items():
             links = {ground.link: ground for ground in grounds}
-            kept = self._kept_falls.get(entity, _NOT_ASKED) if entity not in fallen else _NOT_ASKED
-            if kept is _NOT_ASKED:
+            if entity in fallen:
                 wanted[entity] = _KeptFalls(periods, links, [])
-                self._kept_falls[entity] = None
-            elif (
-                kept is not None
-                and links.keys() <= kept.grounds.keys()
-                and not any(without_all(period, kept.periods) for period in periods)
+                continue
+            kept = self._kept_falls.get(entity, _NOTHING_KEPT)
+            if links.keys() <= kept.grounds.keys() and not any(
+                without_all(period, kept.periods) for period in periods
             ):
                 found[entity] = kept.parts
-            else:
-                whole = [ground[1:3] for ground in grounds]
-                if kept is not None:
-                    links.update(kept.grounds)
-                    whole += kept.periods
-                self._kept_falls[entity] = wanted[entity] = _KeptFalls(coalesce(whole), links, [])
+                continue
+            links.update(kept.grounds)
+            whole = coalesce([*(ground[1:3] for ground in grounds), *kept.periods])
+            self._kept_falls[entity] = wanted[entity] = _KeptFalls(whole, links, [])
         self._load_over(wanted)
         for entity, kept in wanted.items():
             edges = self.edges(entity)
@@ -735,9 +715,9 @@ class Facts:
         absent: dict[int, list[Period]] = {}
         present: dict[int, list[Period]] = {}
         for entity, (periods, grounds, _) in wanted.items():
-            if not self.believed(entity) or self._forgotten[entity] or self.entity(entity).is_event:
+            if not self.believed[entity] or self._forgotten[entity] or self.entity(entity).is_event:
                 continue
-            standing = coalesce(part[:2] for part in self.believed(entity))
+            standing = coalesce(part[:2] for part in self.believed[entity])
             absent[entity] = [part for period in periods for part in without_all(period, standing)]
             if any("revised" in self.resting[ground.kind] for ground in grounds.values()):
                 present[entity] = [
@@ -834,7 +814,7 @@ class Facts:
             yield last
 
     def _stands_at(self, entity: int, valid: Instant) -> bool:
-        believed = self.believed(entity)
+        believed = self.believed[entity]
         at = bisect_right(believed, valid, key=itemgetter(0)) - 1
         return at >= 0 and valid < believed[at][1]
 
@@ -859,7 +839,7 @@ class Facts:
         if self.is_retraction(here):
             return [self._retraction(here)]
         other = self._other_fall(entity, here, valid)
-        if not self.believed(entity) and self.is_retraction(self.last_removal(entity)):
+        if not self.believed[entity] and self.is_retraction(self.last_removal(entity)):
             return [Fall(_RETRACTED_SOMEWHERE, "retracted"), *other]
         return other
 
@@ -987,9 +967,9 @@ class Facts:
         missing = [entity for entity in entities if entity not in self._upright]
         if not missing:
             return
-        self._believed.load(missing)
-        self._entities.load(missing)
-        believed, entities = self._believed, self._entities
+        self.believed.load(missing)
+        self.entities.load(missing)
+        believed, entities = self.believed, self.entities
         for entity in missing:
             is_event = entities[entity][0][1]
             self._upright[entity] = self._upright_of_event(entity) if is_event else believed[entity]
@@ -1002,9 +982,9 @@ class Facts:
                 ]
 
     def _upright_of_event(self, event: int) -> list[tuple[Instant, Instant, int]]:
-        if not self._believed[event]:
+        if not self.believed[event]:
             return self._before_evicted(event)
-        return self._not_superseded(event) if self.ever_superseded(event) else self._believed[event]
+        return self._not_superseded(event) if self.ever_superseded[event] else self.believed[event]
 
     def _before_evicted(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Return where an event that was evicted stood before: it is no less true, so what rests on it still rests on its foundations."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.chain import FORGETTING, UNDO
 from graphstore.ledger.changed_parts import ChangedParts
-from graphstore.ledger.spreading import Known, Spreading, Touched, nothing_touched
+from graphstore.ledger.spreading import Known, Spreading, Touched
 from graphstore.ledger.standing_facts import Facts, Lookup, resting_kinds
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
@@ -30,22 +30,12 @@ _NO_NUMBERS: Mapping[str, int] = {}
 _MOST_KEPT = 200_000  # entities of which something is known after a transaction
 
 
-class _Noted(NamedTuple):
-    """Collects what a transaction changed on one line, whose operations are numbered from `first` on."""
-
-    line: Line
-    first: int
-    touched: Touched
-    heads: list[Head]
-    new: set[str]  # entities that the transaction has made, and of which no period was seen yet
-
-
 class StandingWriter:
     """Collects what the lines of a transaction changed, and writes the standings when it is whole."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self._noted: dict[int, _Noted] = {}  # by the number of the line of rows
+        self._noted: dict[int, _LineChanges] = {}  # by the number of the line of rows
         self._facts: Facts | None = None  # of the trunk, as the transaction before left them
         self._known = Known()
         self._written_at: Instant | None = None
@@ -60,18 +50,16 @@ class StandingWriter:
             first_operation: the number of its first operation; the others follow it.
             entities: the numbers of those that are known.
         """
-        noted = self._noted.setdefault(
-            line.number, _Noted(line, first_operation, nothing_touched(), [], set())
-        )
-        named = _with_numbers(head, line)
-        noted.touched.add(_Noting(line.reader(self.connection), named, line, noted.new, entities).touched())
-        noted.heads.append(named)
+        if (noted := self._noted.get(line.number)) is None:
+            noted = self._noted[line.number] = _LineChanges(self.connection, line, first_operation)
+        noted.note(head, entities)
 
     def write(self, tx: Instant) -> None:
         """Write the standings that the transaction noted since the last time changed."""
         noted, self._noted = self._noted, {}
         self._is_again, self._written_at = tx == self._written_at, tx
-        for line, first, touched, heads, _ in noted.values():
+        for changes in noted.values():
+            line, touched, heads, first = changes.line, changes.touched, changes.heads, changes.first
             if line is TRUNK and any(_takes_back(head) for head in heads):
                 self._facts = None
             if not (touched.fallen or touched.itself or touched.resting):
@@ -154,25 +142,26 @@ def _takes_back(head: Head) -> bool:
     return any(verb == UNDO or verb in FORGETTING for verb, *_ in head.get("ops", ()))
 
 
-class _Noting:
-    """Finds what one line changed."""
+class _LineChanges:
+    """Collects what a transaction changed on one line, whose operations are numbered from `first` on."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        head: Head,
-        line: Line,
-        new: set[str],
-        entities: Mapping[str, int] = _NO_NUMBERS,
-    ) -> None:
-        self._connection, self._head, self._line, self._entities = connection, head, line, entities
-        self._new = new  # entities of the transaction without a period; this line adds its own
-        self._found = nothing_touched()
+    def __init__(self, connection: sqlite3.Connection, line: Line, first: int) -> None:
+        self._connection, self.line, self.first = line.reader(connection), line, first
+        self.heads: list[Head] = []
+        self.touched = Touched()
+        self._new: set[str] = set()  # entities made here of which no period was seen yet
+        self._entities = _NO_NUMBERS
 
-    def touched(self) -> Touched:
-        """Return the entities that may stand otherwise by this line."""
-        head, found = self._head, self._found
-        ids = self._changed_by_periods()
+    def note(self, head: Head, entities: Mapping[str, int]) -> None:
+        """Note a head of the transaction. `entities`: the numbers of those that are known."""
+        self._entities = entities
+        self.heads.append(_with_numbers(head, self.line))
+        self._note(self.heads[-1], self._new)
+
+    def _note(self, head: Head, new: set[str]) -> None:
+        """Note the entities that may stand otherwise by a head."""
+        found = self.touched
+        ids = _changed_by_periods(head, new)
         for name in ("told", "said", "turns", "gaps"):
             ids.update(row[0] for row in head.get(name, ()))
         for verb, subject, *_ in head.get("ops", ()):
@@ -186,26 +175,16 @@ class _Noting:
         found.fallen.update(
             self._of_rows("SELECT entity FROM period WHERE number = ?", head.get("closed", ()))
         )
-        new = {row[0] for row in head.get("links", ())}
-        new.difference_update(row[0] for row in head.get("linked", ()))
+        made = {row[0] for row in head.get("links", ())}
+        made.difference_update(row[0] for row in head.get("linked", ()))
         links = {row[0] for name in ("link_rows", "link_told", "linked") for row in head.get(name, ())}
-        self._note_links("id", links - new)
-        self._note_links("id", new, is_new=True)
+        self._note_links("id", links - made)
+        self._note_links("id", made, is_new=True)
         closed = self._of_rows("SELECT link FROM link_period WHERE number = ?", head.get("link_closed", ()))
         self._note_links("number", closed)
-        self._note_kinds(head.get("kinds", ()))
-        return found
-
-    def _changed_by_periods(self) -> set[str]:
-        """Return the entities of the line's periods, without new ones of one open-ended period: until something is linked to them, they stand from its
-        beginning on."""
-        new, found = self._new, set[str]()
-        new.update(thing[0] for thing in self._head.get("entities", ()))
-        for id, _, _, stop, _ in self._head.get("rows", ()):
-            if id not in new or stop is not None:
-                found.add(id)
-            new.discard(id)
-        return found
+        for kind in head.get("kinds", ()):
+            if kind.get("rests"):  # it is defined anew, and lets something rest on something
+                found.itself.update(self._one("SELECT source FROM link WHERE kind = ?", kind["name"]))
 
     def _numbers(self, ids: Iterable[str]) -> Iterator[int]:
         for id in ids:
@@ -227,34 +206,40 @@ class _Noting:
                 f"SELECT l.number, l.kind, l.source, l.target FROM json_each(?) s CROSS JOIN link l WHERE l.{column} = s.value",
                 (orjson.dumps(links).decode(),),
             ).fetchall():
-                self._found.links.add(number)
-                self._found.ends.update((source, target))
+                self.touched.links.add(number)
+                self.touched.ends.update((source, target))
                 if kind in _REPLACING:
-                    (self._found.fallen if kind == "supersedes" else self._found.itself).add(target)
-                    self._found.itself.add(source)
+                    (self.touched.fallen if kind == "supersedes" else self.touched.itself).add(target)
+                    self.touched.itself.add(source)
                     continue
                 if resting is None:
                     resting = resting_kinds(self._connection)
                 if kind in resting:
                     entity = target if kind in UPHOLDING else source
                     if is_new:
-                        self._found.new_links.add(number)
-                        self._found.resting.add(entity)
+                        self.touched.new_links.add(number)
+                        self.touched.resting.add(entity)
                     else:
-                        self._found.itself.add(entity)
-
-    def _note_kinds(self, kinds: Iterable[Head]) -> None:
-        """Note what a kind that is defined anew lets rest on something."""
-        for kind in kinds:
-            if kind.get("rests"):
-                self._found.itself.update(self._one("SELECT source FROM link WHERE kind = ?", kind["name"]))
+                        self.touched.itself.add(entity)
 
     def _note_undone(self, tx: Instant) -> None:
         """Note what the transaction changed that is taken back."""
         for (raw,) in self._connection.execute("SELECT head FROM chain WHERE tx = ?", (tx,)).fetchall():
-            head = _with_numbers(orjson.loads(raw), self._line)
-            self._found.add(_Noting(self._connection, head, self._line, set()).touched())
-            self._found.fallen.update(self._numbers(thing[0] for thing in head.get("entities", ())))
+            head = _with_numbers(orjson.loads(raw), self.line)
+            self._note(head, set())
+            self.touched.fallen.update(self._numbers(thing[0] for thing in head.get("entities", ())))
+
+
+def _changed_by_periods(head: Head, new: set[str]) -> set[str]:
+    """Return the entities of a head's periods, without new ones of one open-ended period: until something is linked to them, they stand from its
+    beginning on."""
+    found = set[str]()
+    new.update(thing[0] for thing in head.get("entities", ()))
+    for id, _, _, stop, _ in head.get("rows", ()):
+        if id not in new or stop is not None:
+            found.add(id)
+        new.discard(id)
+    return found
 
 
 def _with_numbers(head: Head, line: Line) -> Head:

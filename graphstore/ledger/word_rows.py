@@ -60,6 +60,7 @@ class WordRows:
 
     def __init__(self) -> None:
         self._analyzer: Analyzer | None = None
+        self._setting: str | None = None  # of the analyzer
         self._may_be_full = False  # whether a block may be full that is not sealed
 
     def add(self, connection: sqlite3.Connection, first: int) -> None:
@@ -119,11 +120,11 @@ class WordRows:
 
     def _made_for(self, setting: str | None) -> Analyzer:
         """Return the analyzer for languages as they are set, a JSON array."""
-        from graphstore.values.words import ENGLISH, Analyzer  # most processes only read
+        if self._analyzer is None or setting != self._setting:
+            from graphstore.values.words import ENGLISH, Analyzer  # most processes only read
 
-        languages = tuple(orjson.loads(setting) or ENGLISH) if setting else ENGLISH
-        if self._analyzer is None or self._analyzer.languages != languages:
-            self._analyzer = Analyzer(languages)
+            self._analyzer = Analyzer(tuple(orjson.loads(setting) or ENGLISH) if setting else ENGLISH)
+            self._setting = setting
         return self._analyzer
 
 

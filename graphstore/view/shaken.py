@@ -182,7 +182,7 @@ class _Following:
         asked = {
             base: ([here], grounds) for base, grounds in self._dependants.items() if revised[base] is None
         }
-        parts = facts.falls(asked, ())
+        parts = facts.falls(asked, asked)
         for base, falls in revised.items():
             if falls:
                 yield from self._revised(base, falls)
