@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from graphstore.ledger.branch_rows import with_views
@@ -32,28 +33,17 @@ _VIEWS = {
 _NAMED = re.compile(r"\b(FROM|JOIN)(\s+)(\w+)")
 
 
-class _Fetched(list[tuple[Any, ...]]):
-    """The rows of a statement, as a cursor gives them."""
+def past_rows(database: Readable, tx: Instant) -> Callable[..., list[tuple[Any, ...]]]:
+    """Return what fetches the rows of statements as they were known at an instant."""
+    views = {f"past_{name}": view.format(tx=tx) for name, view in _VIEWS.items()}
+    made: dict[str, str] = {}
 
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """Return all rows."""
-        return self
+    def fetch(statement: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        if statement not in made:
+            made[statement] = with_views(_NAMED.sub(_renamed, statement), views)
+        return database.rows(made[statement], values)
 
-
-class PastRows:
-    """A connection whose statements find what was known at an instant."""
-
-    def __init__(self, database: Readable, tx: Instant) -> None:
-        self._database = database
-        self._views = {f"past_{name}": view.format(tx=tx) for name, view in _VIEWS.items()}
-        self._statements: dict[str, str] = {}
-
-    def execute(self, statement: str, values: Any = ()) -> _Fetched:
-        """Run a statement."""
-        found = self._statements.get(statement)
-        if found is None:
-            found = self._statements[statement] = with_views(_NAMED.sub(_renamed, statement), self._views)
-        return _Fetched(self._database.rows(found, values))
+    return fetch
 
 
 def _renamed(found: re.Match[str]) -> str:

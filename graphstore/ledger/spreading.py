@@ -55,23 +55,13 @@ class Reached(NamedTuple):
     fall: Fall
     root: int
 
-    @property
-    def cause(self) -> Cause:
-        """Return the fall, and the entity that fell."""
-        return self.fall, self.root
 
-
+@dataclass(slots=True)
 class Known:
     """Keeps which falls reach entities now, and which falls have stopped somewhere."""
 
-    def __init__(self) -> None:
-        self.reached: dict[int, list[Reached]] = {}
-        self.stopped: set[Cause] = set()
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self.reached.clear()
-        self.stopped.clear()
+    reached: dict[int, list[Reached]] = field(default_factory=dict)
+    stopped: set[Cause] = field(default_factory=set)
 
 
 Arriving = dict[int, list[Reached]]
@@ -196,7 +186,7 @@ class Spreading:
                 self._look_again(entity, _common(older, periods))
         if self._shown:
             for entity, reached in self._known.reached.items():
-                self._look_again(entity, [one[:2] for one in reached if one.cause in self._shown])
+                self._look_again(entity, [one[:2] for one in reached if one[2:] in self._shown])
 
     def _still_passing(
         self, upright: list[tuple[Instant, Instant, int]], reached: list[Reached]
@@ -332,7 +322,7 @@ class Spreading:
         lost = [
             one._replace(start=both[0], stop=both[1])
             for one in reached
-            if (one.cause == cause or cause is None)
+            if (one[2:] == cause or cause is None)
             and one.fall.operation < self._first
             and (both := overlap(one[:2], period))
         ]

@@ -162,14 +162,13 @@ _DOWN, _UP = ("target", "source"), ("source", "target")
 _DEPENDANTS, _DEPENDANTS_AHEAD = _resting(_DOWN, _UP), _ahead(_DOWN, _UP)
 _GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
 _RESTING_KINDS = 'SELECT kind FROM defined WHERE instr(kind, \'"rests":["\') > 0 ORDER BY number'
-_KEPT = {"_operations", "_undone", "_recorded", "entities", "_forgotten"}
-_OF_LINKS = {
-    "grounds", "_dependants", "_supersessions", "_all_supersessions", "ever_superseded", "_replacers", "replaced",
-}  # fmt: skip
-"""Lookups of which a transaction changes only those of the ends of its links."""
 _NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
 _NARROW = 16  # entities or rows: below that a statement costs more than its rows
 _RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
+
+
+Fetch = Callable[..., list[tuple[Any, ...]]]
+"""Fetches the rows of a statement, with the values of its parameters."""
 
 
 class Fall(NamedTuple):
@@ -242,14 +241,14 @@ class Entity(NamedTuple):
 class Lookup(dict[int, list[Any]]):
     """Finds the rows of numbers, such as entities. One statement finds those of many numbers, and those of each number are looked for once."""
 
-    __slots__ = ("_connection", "_make", "_statement")
+    __slots__ = ("_fetch", "_make", "_statement")
 
-    def __init__(self, connection: sqlite3.Connection, statement: str, make: Callable[[Any], Any]) -> None:
-        self._connection, self._statement, self._make = connection, statement, make
+    def __init__(self, fetch: Fetch, statement: str, make: Callable[[Any], Any]) -> None:
+        self._fetch, self._statement, self._make = fetch, statement, make
 
     def __missing__(self, number: int) -> list[Any]:
         make = self._make
-        found = self._connection.execute(_of_one(self._statement), (number,))
+        found = self._fetch(_of_one(self._statement), (number,))
         self[number] = rows = [make(row[1:]) for row in found]
         return rows
 
@@ -259,7 +258,7 @@ class Lookup(dict[int, list[Any]]):
         if len(missing) > 1:
             self.update(dict.fromkeys(missing, _NO_ROWS))
             make = self._make
-            for row in self._connection.execute(self._statement, (_array(missing),)):
+            for row in self._fetch(self._statement, (_array(missing),)):
                 if found := self[row[0]]:
                     found.append(make(row[1:]))
                 else:
@@ -284,7 +283,7 @@ class Rows:
     def __get__(self, facts: Facts, owner: type[Facts]) -> Lookup:
         """Return the new lookup. Later it is found in the object itself."""
         statement = facts.of_kinds(self._statement) if self._of_links else self._statement
-        found = Lookup(facts.connection, statement, self._make)
+        found = Lookup(facts.fetch_rows, statement, self._make)
         facts.__dict__[self._name] = found
         return found
 
@@ -305,9 +304,14 @@ def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
     return replacing.replace("(:resting)", _listed({*kinds, *UPHOLDING}))
 
 
-def resting_kinds(connection: sqlite3.Connection) -> Mapping[str, frozenset[str]]:
+def fetching(connection: sqlite3.Connection) -> Fetch:
+    """Return what fetches rows by a connection."""
+    return lambda statement, values=(): connection.execute(statement, values).fetchall()
+
+
+def resting_kinds(fetch: Fetch) -> Mapping[str, frozenset[str]]:
     """Return the kinds by which one end rests on the other, those of this store too."""
-    kinds = [orjson.loads(text) for (text,) in connection.execute(_RESTING_KINDS).fetchall()]
+    kinds = [orjson.loads(text) for (text,) in fetch(_RESTING_KINDS)]
     return {**RESTS, **{kind["name"]: frozenset(kind["rests"]) for kind in kinds}} if kinds else RESTS
 
 
@@ -345,28 +349,22 @@ class Facts:
     may_have_fallen = Rows(_MAY_HAVE_FALLEN)
     """Empty for an entity of which nothing ever became that may count."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
+    def __init__(self, fetch: Fetch) -> None:
+        self.fetch_rows = fetch
         [(self._any_undone,)] = self.fetch("SELECT EXISTS (SELECT 1 FROM undone)")
-        self.resting: Mapping[str, frozenset[str]] = resting_kinds(connection)
+        self.resting: Mapping[str, frozenset[str]] = resting_kinds(fetch)
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
         self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
         self._kept_falls: dict[int, _KeptFalls] = {}
 
-    def forget(self, entities: Set[int], links: Iterable[int], ends: Set[int]) -> None:
-        """Forget what a transaction changed, and what was read of some periods only.
-
-        Args:
-            entities: what it changed, with the ends of the links.
-            links: the links that it changed.
-            ends: the ends of those.
-        """
+    def forget(self, entities: Set[int], links: Iterable[int]) -> None:
+        """Forget what a transaction changed, entities and links, and what was read of some periods only."""
         self._forget_parts()
         self._steps.clear()
-        lookups: list[tuple[str, dict[int, Any]]] = [("", self._kept_falls), ("", self._upright)]
-        for name, lookup in (*lookups, *self._of_entities()):
-            for entity in lookup.keys() & (ends if name in _OF_LINKS else entities):
+        known: list[dict[int, Any]] = [self._kept_falls, self._upright, *self._lookups()]
+        for lookup in known:  # some are not of entities: more is forgotten than need be
+            for entity in lookup.keys() & entities:
                 del lookup[entity]
         for link in links:
             self._recorded.pop(link, None)
@@ -379,13 +377,10 @@ class Facts:
 
     def size(self) -> int:
         """Return of how many entities most is known."""
-        return max((len(lookup) for _, lookup in self._of_entities()), default=0)
+        return max(map(len, self._lookups()), default=0)
 
-    def _of_entities(self) -> Iterator[tuple[str, dict[int, Any]]]:
-        """Return the lookups whose rows a transaction may change that takes nothing back."""
-        for name, lookup in self.__dict__.items():
-            if isinstance(lookup, Lookup) and name not in _KEPT:
-                yield name, lookup
+    def _lookups(self) -> list[Lookup]:
+        return [lookup for lookup in vars(self).values() if isinstance(lookup, Lookup)]
 
     def of_kinds(self, statement: str) -> str:
         """Return a statement with the kinds by which a source rests on its target, or with all by which one end rests on the other."""
@@ -393,7 +388,7 @@ class Facts:
 
     def fetch(self, statement: str, *values: object) -> list[Any]:
         """Fetch the rows of a statement."""
-        return self.connection.execute(statement, values).fetchall()
+        return self.fetch_rows(statement, values)
 
     def _each(self, statement: str, numbers: Collection[int], *values: int) -> list[Any]:
         """Return the rows that a statement finds of numbers."""

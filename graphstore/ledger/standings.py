@@ -20,7 +20,7 @@ from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.chain import FORGETTING, UNDO
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.spreading import Known, Spreading, Touched
-from graphstore.ledger.standing_facts import Facts, Lookup, resting_kinds
+from graphstore.ledger.standing_facts import Facts, Lookup, fetching, resting_kinds
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
 
@@ -67,7 +67,7 @@ class StandingWriter:
             facts, known = (
                 self._facts_after(touched)
                 if line is TRUNK
-                else (Facts(line.reader(self.connection)), Known())
+                else (Facts(fetching(line.reader(self.connection))), Known())
             )
             changed = ChangedParts(facts, heads, first, touched.fallen)
             if touched.fallen:
@@ -78,10 +78,9 @@ class StandingWriter:
     def _facts_after(self, touched: Touched) -> tuple[Facts, Known]:
         """Return what is known after a transaction: what earlier ones read and found, but for what this one changed."""
         if self._facts is None or len(self._known.reached) + self._facts.size() > _MOST_KEPT:
-            self._facts = Facts(self.connection)
-            self._known.clear()
+            self._facts, self._known = Facts(fetching(self.connection)), Known()
         else:
-            self._facts.forget(touched.fallen | touched.itself | touched.ends, touched.links, touched.ends)
+            self._facts.forget(touched.fallen | touched.itself | touched.ends, touched.links)
         return self._facts, self._known
 
     def _write_rows(
@@ -213,7 +212,7 @@ class _LineChanges:
                     self.touched.itself.add(source)
                     continue
                 if resting is None:
-                    resting = resting_kinds(self._connection)
+                    resting = resting_kinds(fetching(self._connection))
                 if kind in resting:
                     entity = target if kind in UPHOLDING else source
                     if is_new:

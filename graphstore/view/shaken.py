@@ -6,13 +6,12 @@ followed from what was invalidated to what rests on it, the latest fall first. N
 
 from __future__ import annotations
 
-import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import groupby, islice, takewhile
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from graphstore.ledger.past_rows import PastRows
+from graphstore.ledger.past_rows import past_rows
 from graphstore.ledger.standing_facts import Facts, Fall, FallenPart, Ground
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
@@ -137,7 +136,7 @@ class _Following:
 
     def __init__(self, point: Point) -> None:
         self._point, self._valid = point, point.valid
-        self._facts = Facts(cast("sqlite3.Connection", PastRows(point.database, point.tx)))
+        self._facts = Facts(past_rows(point.database, point.tx))
         self._gone = {row.number for row in point.rows(FORGOTTEN)}
         self._shaky = {
             row.number for row in point.rows(SHAKY)
