@@ -42,9 +42,7 @@ class Touched:
     fallen: set[int] = field(default_factory=set)  # entities whose periods, content or existence changed
     itself: set[int] = field(default_factory=set)  # those of which a link or the last recheck changed
     resting: set[int] = field(default_factory=set)  # those that rest on something by a new link
-    links: set[int] = field(default_factory=set)
-    new_links: set[int] = field(default_factory=set)  # among the links
-    ends: set[int] = field(default_factory=set)  # of the links
+    new_links: set[int] = field(default_factory=set)
 
 
 class Reached(NamedTuple):
@@ -250,7 +248,7 @@ class Spreading:
     ) -> Iterable[tuple[int, Ground, list[tuple[Instant, Instant, Fall]]]]:
         """Yield of each link how its foundation has fallen over the periods asked for, as far as it counts for the link."""
         facts = self._facts
-        for root, parts in facts.falls(asked, self._fallen).items():
+        for root, parts in facts.falls(asked).items():
             grounds = asked[root][1]
             if any(fall.word == "revised" for part in parts for fall in part.falls):
                 facts.load_recorded(grounds)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from operator import itemgetter
@@ -186,17 +186,6 @@ class FallenPart(NamedTuple):
     falls: list[Fall]
 
 
-class _KeptFalls(NamedTuple):
-    """Keeps what became of an entity over periods, as far as it counts for some links, by number."""
-
-    periods: list[Period]
-    grounds: dict[int, Ground]
-    parts: list[FallenPart]
-
-
-_NOTHING_KEPT = _KeptFalls([], {}, [])
-
-
 class Row(NamedTuple):
     """A row of `period`."""
 
@@ -316,10 +305,7 @@ def resting_kinds(fetch: Fetch) -> Mapping[str, frozenset[str]]:
 
 
 class Facts:
-    """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them.
-
-    After a transaction that takes nothing back, `forget` makes it fit for the next one.
-    """
+    """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them."""
 
     rows = Rows(_ROWS, Row)
     """The periods of an entity, in the order in which they were written."""
@@ -356,31 +342,12 @@ class Facts:
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
         self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
-        self._kept_falls: dict[int, _KeptFalls] = {}
-
-    def forget(self, entities: Set[int], links: Iterable[int]) -> None:
-        """Forget what a transaction changed, entities and links, and what was read of some periods only."""
-        self._forget_parts()
-        self._steps.clear()
-        known: list[dict[int, Any]] = [self._kept_falls, self._upright, *self._lookups()]
-        for lookup in known:  # some are not of entities: more is forgotten than need be
-            for entity in lookup.keys() & entities:
-                del lookup[entity]
-        for link in links:
-            self._recorded.pop(link, None)
 
     def _forget_parts(self) -> None:
         """Forget what was read of some periods only."""
         for name in ("rows", "_removed"):
             self.__dict__.pop(name, None)
         self._changed.clear()
-
-    def size(self) -> int:
-        """Return of how many entities most is known."""
-        return max(map(len, self._lookups()), default=0)
-
-    def _lookups(self) -> list[Lookup]:
-        return [lookup for lookup in vars(self).values() if isinstance(lookup, Lookup)]
 
     def of_kinds(self, statement: str) -> str:
         """Return a statement with the kinds by which a source rests on its target, or with all by which one end rests on the other."""
@@ -671,50 +638,27 @@ class Facts:
 
     # ------------------------------------------------------------------ what became of an entity
 
-    def falls(
-        self, asked: Mapping[int, tuple[list[Period], list[Ground]]], fallen: Collection[int]
-    ) -> dict[int, list[FallenPart]]:
-        """Return what became of entities, over which parts of periods, as far as it counts for links to them.
-
-        Of others than `fallen`, all is found over the time of their links and kept, so parts of other periods may be included.
-        """
+    def falls(self, asked: Mapping[int, tuple[list[Period], list[Ground]]]) -> dict[int, list[FallenPart]]:
+        """Return what became of entities, over which parts of periods, as far as it counts for links to them."""
         self._forget_parts()
-        found: dict[int, list[FallenPart]] = {}
-        wanted: dict[int, _KeptFalls] = {}
-        for entity, (periods, grounds) in asked.items():
-            links = {ground.link: ground for ground in grounds}
-            if entity in fallen:
-                wanted[entity] = _KeptFalls(periods, links, [])
-                continue
-            kept = self._kept_falls.get(entity, _NOTHING_KEPT)
-            if links.keys() <= kept.grounds.keys() and not any(
-                without_all(period, kept.periods) for period in periods
-            ):
-                found[entity] = kept.parts
-                continue
-            links.update(kept.grounds)
-            whole = coalesce([*(ground[1:3] for ground in grounds), *kept.periods])
-            self._kept_falls[entity] = wanted[entity] = _KeptFalls(whole, links, [])
-        self._load_over(wanted)
-        for entity, kept in wanted.items():
-            edges = self.edges(entity)
-            kept.parts.extend(
-                part for period in kept.periods for part in self._falls_over(entity, period, edges)
-            )
-            found[entity] = kept.parts
-        return found
+        self._load_over(asked)
+        return {entity: self._falls_within(entity, periods) for entity, (periods, _) in asked.items()}
 
-    def _load_over(self, wanted: Mapping[int, _KeptFalls]) -> None:
+    def _falls_within(self, entity: int, periods: list[Period]) -> list[FallenPart]:
+        edges = self.edges(entity)
+        return [part for period in periods for part in self._falls_over(entity, period, edges)]
+
+    def _load_over(self, wanted: Mapping[int, tuple[list[Period], list[Ground]]]) -> None:
         """Read what may say what became of nodes over periods: what was believed last of the time in which they do not stand, and the last changes of their
         content."""
         absent: dict[int, list[Period]] = {}
         present: dict[int, list[Period]] = {}
-        for entity, (periods, grounds, _) in wanted.items():
+        for entity, (periods, grounds) in wanted.items():
             if not self.believed[entity] or self._forgotten[entity] or self.entity(entity).is_event:
                 continue
             standing = coalesce(part[:2] for part in self.believed[entity])
             absent[entity] = [part for period in periods for part in without_all(period, standing)]
-            if any("revised" in self.resting[ground.kind] for ground in grounds.values()):
+            if any("revised" in self.resting[ground.kind] for ground in grounds):
                 present[entity] = [
                     both for period in periods for one in standing if (both := overlap(period, one))
                 ]
@@ -735,7 +679,7 @@ class Facts:
             _CHANGED_OVER,
             present,
             lambda _, row: row[4] and self.counts(row[3]),
-            lambda entity: self._recorded_before(wanted[entity].grounds.values()),
+            lambda entity: self._recorded_before(wanted[entity][1]),
         )
         for entity, rows in changed.items():
             self._changed[entity] = [row[1:] for row in rows if self.counts(row[3])]

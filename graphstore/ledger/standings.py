@@ -36,8 +36,7 @@ class StandingWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self._noted: dict[int, _LineChanges] = {}  # by the number of the line of rows
-        self._facts: Facts | None = None  # of the trunk, as the transaction before left them
-        self._known = Known()
+        self._known = Known()  # of the trunk, as the transaction before left it
         self._written_at: Instant | None = None
         self._is_again = False  # whether the same transaction has written standings before
 
@@ -60,28 +59,17 @@ class StandingWriter:
         self._is_again, self._written_at = tx == self._written_at, tx
         for changes in noted.values():
             line, touched, heads, first = changes.line, changes.touched, changes.heads, changes.first
-            if line is TRUNK and any(_takes_back(head) for head in heads):
-                self._facts = None
+            if len(self._known.reached) > _MOST_KEPT or any(_takes_back(head) for head in heads):
+                self._known = Known()
             if not (touched.fallen or touched.itself or touched.resting):
                 continue
-            facts, known = (
-                self._facts_after(touched)
-                if line is TRUNK
-                else (Facts(fetching(line.reader(self.connection))), Known())
-            )
+            facts = Facts(fetching(line.reader(self.connection)))
+            known = self._known if line is TRUNK else Known()
             changed = ChangedParts(facts, heads, first, touched.fallen)
             if touched.fallen:
                 self._write_rows(line, "absence", facts.absence, changed.absences(touched.fallen), tx)
             if shaky := Spreading(facts, touched, first, changed, known).result():
                 self._write_rows(line, "shaky", facts.shaky, shaky, tx)
-
-    def _facts_after(self, touched: Touched) -> tuple[Facts, Known]:
-        """Return what is known after a transaction: what earlier ones read and found, but for what this one changed."""
-        if self._facts is None or len(self._known.reached) + self._facts.size() > _MOST_KEPT:
-            self._facts, self._known = Facts(fetching(self.connection)), Known()
-        else:
-            self._facts.forget(touched.fallen | touched.itself | touched.ends, touched.links)
-        return self._facts, self._known
 
     def _write_rows(
         self,
@@ -96,7 +84,6 @@ class StandingWriter:
         closed, opened = [], []
         for entity, rows in wanted.items():
             if (stored := there[entity]) != rows:
-                there[entity] = list(rows)
                 closed += [(tx, entity, start) for start, *_ in set(stored).difference(rows)]
                 opened += [
                     (entity, start, tx, line.number, stop, OPEN, *more)
@@ -205,8 +192,6 @@ class _LineChanges:
                 f"SELECT l.number, l.kind, l.source, l.target FROM json_each(?) s CROSS JOIN link l WHERE l.{column} = s.value",
                 (orjson.dumps(links).decode(),),
             ).fetchall():
-                self.touched.links.add(number)
-                self.touched.ends.update((source, target))
                 if kind in _REPLACING:
                     (self.touched.fallen if kind == "supersedes" else self.touched.itself).add(target)
                     self.touched.itself.add(source)

@@ -181,7 +181,7 @@ class _Following:
         asked = {
             base: ([here], grounds) for base, grounds in self._dependants.items() if revised[base] is None
         }
-        parts = facts.falls(asked, asked)
+        parts = facts.falls(asked)
         for base, falls in revised.items():
             if falls:
                 yield from self._revised(base, falls)
