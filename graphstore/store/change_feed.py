@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.graph.arrow_tables import columns_by_name, event_columns, instants, names_of, numbers
-from graphstore.graph.arrow_tables import tombstone
+from graphstore.graph.arrow_tables import (
+    columns_by_name,
+    event_columns,
+    instants,
+    names_of,
+    numbers,
+    tombstone,
+)
 from graphstore.graph.history_from_rows import RowHistory
 from graphstore.graph.result import arrow_out
 from graphstore.ledger.branch_ledger import BranchLedger
