@@ -78,7 +78,8 @@ class Graphs:
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
         self._views: OrderedDict[_Key, ViewGraph] = OrderedDict()
-        self._turn = threading.RLock()
+        self.turn = threading.RLock()  # held by who has the tables for himself
+        self._following = threading.RLock()  # held while the tables are changed, closed or dropped
         self._building = threading.RLock()  # one graph is looked for, or built, at a time
         self._workers: Workers | None = None
         self._freed = -_FREE_EVERY  # when memory was given back
@@ -87,9 +88,10 @@ class Graphs:
         """Drop everything that was built on rows which were replaced, or holds contents that were evicted or erased."""
         with self._building:
             self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
-        if self._projection is not None:
-            self._projection.abandon()
-            self._projection = None
+        with self._following:
+            if self._projection is not None:
+                self._projection.abandon()
+                self._projection = None
 
     @property
     def projection(self) -> Projection:
@@ -120,32 +122,26 @@ class Graphs:
         """Return the processes queries run in; None for this one."""
         return self._workers
 
-    @contextmanager
-    def turn(self, lock: Any) -> Iterator[None]:
-        """A block that has the tables for itself, while `lock` is free for others. Within a block that holds it already: nothing."""
-        if lock._is_owned():
-            yield
-            return
-        with self._turn:
-            yield
-
     def query_tables(
         self,
-        lock: Any,
         ready: Callable[[], None],
         cypher: str,
         params: Mapping[str, Any],
         limits: Limits | None,
     ) -> Result:
-        """Return the answer of a text over the tables. `lock`, that of the index, is free while it runs; `ready` looks whether the store is open."""
+        """Return the answer of a text over the tables, which follow what is committed first. No writer waits for that.
+
+        Args:
+            ready: raises InvalidError when the store is closed.
+        """
         from graphstore.graph import macros, unknown_names
         from graphstore.graph.workers import ProcessEngine
 
         if self._workers is not None:
             _refuse(cypher, params, limits)
-        with self.turn(lock):
+        with self.turn:
             while True:
-                with lock:
+                with self._following:
                     ready()
                     engine = self.tables()
                 try:
@@ -266,7 +262,8 @@ class Graphs:
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Rebuild the tables."""
-        self.projection.rebuild(progress)
+        with self.turn, self._following:
+            self.projection.rebuild(progress)
 
     @property
     def thrown_away(self) -> int:
@@ -275,7 +272,8 @@ class Graphs:
 
     def verify(self) -> list[Problem]:
         """Return what of the tables differs from the history."""
-        return self.projection.verify()
+        with self.turn, self._following:
+            return self.projection.verify()
 
     def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:
         """The graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
@@ -344,16 +342,19 @@ class Graphs:
                 graph.close()
         if self._projection is None:
             return
-        free = self._turn.acquire(timeout=_TURN)  # a query that hangs does not keep the store from closing
+        with self._following:
+            pass  # what is being followed is finished first
+        free = self.turn.acquire(timeout=_TURN)  # a query that hangs does not keep the store from closing
         try:
-            if free:
-                self._projection.close()
-            else:
-                self._projection.abandon()
+            with self._following:
+                if free:
+                    self._projection.close()
+                else:
+                    self._projection.abandon()
         finally:
             self._projection = None
             if free:
-                self._turn.release()
+                self.turn.release()
 
 
 def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> None:

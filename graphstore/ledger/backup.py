@@ -30,8 +30,9 @@ def save(ledger: Ledger, target: Path) -> int:
 
     Raises ConflictError when the name is taken, EngineError when the disk refuses; nothing remains then.
     """
-    end, _ = ledger.last()
-    return write(ledger.verbatim(end), ledger.transactions(end), target)
+    with ledger.snapshot():
+        end, _ = ledger.last()
+        return write(ledger.verbatim(end), ledger.transactions(end), target)
 
 
 def write(lines: Iterable[Verbatim], transactions: int, target: Path) -> int:

@@ -196,7 +196,8 @@ class Folder:
         found: list[Problem] = []
         try:
             with contextlib.closing(self.read_ledger()) as ledger:
-                wrong = [*faults(ledger.database)]
+                with ledger.snapshot() as database:
+                    wrong = [*faults(database)]
                 if ledger.hides_contents() and not self.read_only:
                     wrong.append((0, "forgotten contents are in files beside it still. Reopen the store."))
                 found = [

@@ -82,8 +82,7 @@ class ScopedStore(GraphStore):
 
     def close(self) -> None:
         """Let go of the graphs. The whole store stays open."""
-        with self._core.lock:
-            self._let_go("the store is closed.")
+        self._let_go("the store is closed.")
 
     def branches(self) -> list[BranchInfo]:
         """Return an empty list: no scope holds a branch."""

@@ -664,9 +664,8 @@ class Store(WholeStore):
     def branches(self) -> list[BranchInfo]:
         """The branches there are, in the order they were made."""
         trunk = self._trunk
-        with trunk._core.lock:
-            trunk._usable()
-            return [_info(record) for record in trunk._branch_records(count=True).living()]
+        trunk._usable()
+        return [_info(record) for record in trunk._branch_records(count=True).living()]
 
     @overload
     def compare(self, other: Reader) -> ViewDiff: ...
@@ -711,7 +710,7 @@ class GraphStore(Store):
         """
         if self.read_only:
             return self._not_made(name)
-        with self._by_itself("branch()"), self._core.lock:
+        with self._by_itself("branch()"):
             return self._begin(name, self._fork(at, tx), reason)
 
     def _begin(self, name: str, fork: Instant, reason: str | None, parent: str | None = None) -> Branch:
@@ -736,7 +735,7 @@ class GraphStore(Store):
 
         Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
         """
-        with self._by_itself("delete_branch()"), self._core.lock:
+        with self._by_itself("delete_branch()"):
             records = self._branch_records()
             record = self._found(name, records)
             gone = record.name
@@ -758,7 +757,7 @@ class GraphStore(Store):
         them all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
         """
         reason = None if reason is None else text_of("reason", reason)
-        with self._by_itself("merge()"), self._core.lock:
+        with self._by_itself("merge()"):
             record = self._found(name)
             line = self.on(record.name)
             last = record.last_change
@@ -775,10 +774,9 @@ class GraphStore(Store):
 
     def verify(self) -> Verification:
         """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""
-        with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
-            found = super().verify()
-            problems = [*found.problems, *self._verify_branches()]
-            return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
+        found = super().verify()
+        problems = [*found.problems, *self._verify_branches()]
+        return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
 
     def _verify_branches(self) -> Iterator[Problem]:
         held = [line for line in self._lines if isinstance(line, Branch) and "_core" in vars(line)]
@@ -1021,9 +1019,8 @@ class Branch(Store):
         rows = self._core.rows
         last = super()._last_committed_tx()  # and the kinds of link of the branch
         if isinstance(rows, BranchLedger) and rows.is_deleted:
-            with self._core.lock:
-                self._let_go(self._over())
-                self._leave()
+            self._let_go(self._over())
+            self._leave()
             self._core.refuse_closed()
         return last
 
@@ -1054,7 +1051,7 @@ class Branch(Store):
 
     def close(self) -> None:
         """Release what was read of it. The branch stays; `on(name)` of the trunk returns it again."""
-        with self._writer, self._trunk._core.lock:
+        with self._writer:
             self._refuse_open("close()")
             if self._trunk._in_use.get((self.name, self._made)) is self:
                 self._write_accesses()
@@ -1063,8 +1060,9 @@ class Branch(Store):
 
     def _leave(self) -> None:
         """Be in use no more."""
-        if self._trunk._in_use.pop((self.name, self._made), None) is not None:
-            self._lines.remove(self)
+        with self._trunk._core.lock:
+            if self._trunk._in_use.pop((self.name, self._made), None) is not None:
+                self._lines.remove(self)
 
     def _let_go(self, why: str) -> None:
         self._closed = why
@@ -1094,7 +1092,7 @@ class Branch(Store):
         if self.read_only:
             return self._not_made(name)
         trunk = self._trunk
-        with trunk._by_itself("branch()"), trunk._core.lock:
+        with trunk._by_itself("branch()"):
             fork, record = self._fork(at, tx), self._record()
             assert record is not None
             if fork < record.fork:
@@ -1110,7 +1108,7 @@ class Branch(Store):
         """
         reason = None if reason is None else text_of("reason", reason)
         trunk = self._trunk
-        with self._by_itself("pull()"), trunk._core.lock:
+        with self._by_itself("pull()"):
             record = self._record()
             assert record is not None
             now = self._coordinate()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -48,7 +49,7 @@ class WholeStore(Writer):
         given = macros.with_coordinate(cypher, params, self._axis)
         self._usable()
         core.hide_rows()  # the tables have what is committed
-        return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
+        return core.graphs.query_tables(self._usable, cypher, given, limits)
 
     def history_table(
         self,
@@ -186,7 +187,7 @@ class WholeStore(Writer):
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the rows of the ledger anew from its chain, and the graph tables."""
-        with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
+        with self._writer:
             self._usable()
             if not self.read_only:
                 self._ledger.rebuild_rows()
@@ -259,37 +260,34 @@ class WholeStore(Writer):
 
     def verify(self) -> Verification:
         """Read the whole chain again, compare the rows with it, and every value of the graph tables with the rows. Changes nothing."""
-        with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
-            self._usable()
-            if self._open is not None:
-                raise InvalidError("verify() inside transaction(). Leave the block first.")
-            problems, transactions, _ = self._place.check()
-            try:
-                problems += self._core.graphs.verify()
-            except DamageError as error:  # a body that the tables would be made of
-                if not problems:
-                    problems.append(Problem(file=str(self._place.file), line=None, message=str(error)))
-            return Verification(
-                ok=not problems,
-                problems=tuple(problems),
-                transactions=transactions,
-                checked=("journal", "rows", "graph tables"),
-            )
+        self._usable()
+        if self._open is not None and self._owner == threading.get_ident():
+            raise InvalidError("verify() inside transaction(). Leave the block first.")
+        problems, transactions, _ = self._place.check()
+        try:
+            problems += self._core.graphs.verify()
+        except DamageError as error:  # a body that the tables would be made of
+            if not problems:
+                problems.append(Problem(file=str(self._place.file), line=None, message=str(error)))
+        return Verification(
+            ok=not problems,
+            problems=tuple(problems),
+            transactions=transactions,
+            checked=("journal", "rows", "graph tables"),
+        )
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write the whole store as one file for `graphstore.restore`. Returns the number of lines. An existing file is refused.
 
         The file gets its name when all of it is on the disk, and its last line says how many transactions it holds.
         """
-        with self._core.lock:
-            self._usable()
-            core = self._core
-            ledger = self._ledger
-            if not self.read_only:
-                if core.working is None:
-                    self._place.remove_forgotten(ledger)
-                ledger.settle()  # a dump holds nothing that the store may lose
-            return dumps.save(ledger, Path(path))
+        self._usable()
+        ledger = self._ledger
+        if not self.read_only:
+            if not ledger.database.writes_here:
+                self._place.remove_forgotten(ledger)
+            ledger.settle()  # a dump holds nothing that the store may lose
+        return dumps.save(ledger, Path(path))
 
 
 def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:

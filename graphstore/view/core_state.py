@@ -49,7 +49,7 @@ class Shown(Protocol):
 
 @dataclass
 class Core(Source):
-    """Hold what the readers and the writer of one store share. `lock` guards each change of it, and reads that keep what they found for others."""
+    """Hold what the readers and the writer of one store share. `lock` guards which branches are in use. No other read or write waits for it."""
 
     index: WorkingSet = field(init=False)  # the working set of a verb, which alone has it
     vocabulary: Vocabulary
@@ -94,19 +94,17 @@ class Core(Source):
     @contextmanager
     def on_working_set(self) -> Iterator[None]:
         """A block in which the transaction of this thread reads from its working set, where it has one."""
-        with self.lock:
-            was_in_verb = self.in_verb
-            try:
-                self.in_verb = self.is_worker
-                yield
-            finally:
-                self.in_verb = was_in_verb
+        was_in_verb = self.in_verb
+        try:
+            self.in_verb = self.is_worker
+            yield
+        finally:
+            self.in_verb = was_in_verb
 
     def show_rows(self) -> None:
         """Write as rows what the transaction of this thread has done."""
-        with self.lock:
-            if self.working is not None and self.shown is not None:
-                self.shown.show()
+        if self.working is not None and self.shown is not None:
+            self.shown.show()
 
     def hide_rows(self) -> None:
         """Take back the rows that the transaction of this thread shows."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.errors import InvalidError
@@ -139,16 +139,15 @@ class Reader(Painted):
         than ids lead to, so a transaction has it without rows. A store that lies elsewhere refuses: register the function, and it runs where the store is.
         """
         core = self._core
-        with core.lock:
-            valid, tx = self._coordinate()
-            valid = max(valid, ahead)
-            if is_narrow and core.is_worker:
-                with core.on_working_set():
-                    sight = WorkingSight(core, valid, tx)
-                yield sight
-                return
-            with core.answering.snapshot() as database:
-                yield sight_of(core, Point(database, valid, tx, core.vocabulary))
+        valid, tx = self._coordinate()
+        valid = max(valid, ahead)
+        if is_narrow and core.is_worker:
+            with core.on_working_set():
+                sight = WorkingSight(core, valid, tx)
+            yield sight
+            return
+        with core.answering.snapshot() as database:
+            yield sight_of(core, Point(database, valid, tx, core.vocabulary))
 
     @property
     def _why_closed(self) -> str | None:
@@ -326,9 +325,10 @@ class Reader(Painted):
         """This and another view of the same store. Raises InvalidError for something else."""
         if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
-        two_stores = not (isinstance(self, View) or isinstance(other, View))
-        with self._core.lock if two_stores else nullcontext():  # both at one now
-            return self._fixed(), other._fixed()
+        here = self._fixed()
+        if isinstance(self, View) or isinstance(other, View):
+            return here, other._fixed()
+        return here, other._pinned(*here._coordinate())  # two stores at one now
 
     def _fixed(self) -> View:
         """A view itself, of a store one of now."""

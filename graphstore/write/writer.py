@@ -132,7 +132,7 @@ class Writer(Reader):
 
     def close(self) -> None:
         """Close the graph tables cleanly if they were used, and release the folder."""
-        with self._writer, self._core.lock:
+        with self._writer:
             core = self._core
             if core.closed:
                 return
@@ -339,8 +339,7 @@ class Writer(Reader):
             try:
                 if asked is not None:
                     self._refuse_done(asked)
-                with core.lock:
-                    work = self._new_work(at, author, reason, early)
+                work = self._new_work(at, author, reason, early)
                 is_limited = bool(self._lines[0]._core.rows.database.rows(_LIMITS))
                 yield work
                 self._commit(work)
@@ -388,38 +387,36 @@ class Writer(Reader):
                 outcome="not kept",
             )
         counts: dict[str, int] = {}
-        with core.lock:
-            working = core.working
-            assert working is not None
-            core.in_verb = True
+        working = core.working
+        assert working is not None
+        core.in_verb = True
+        try:
+            ledger.hide()
+            if not work.empty:
+                counts = _touch(core, work) if core.accesses.due(work.tx) else {}
+                lines = work.lines()
+                if (request := _request.get()) is not None:
+                    lines[0].head["request"] = request.id
+                ledger.append([(line.head, line.bodies) for line in lines])
+                working.note_written()
             try:
-                ledger.hide()
-                if not work.empty:
-                    counts = _touch(core, work) if core.accesses.due(work.tx) else {}
-                    lines = work.lines()
-                    if (request := _request.get()) is not None:
-                        lines[0].head["request"] = request.id
-                    ledger.append([(line.head, line.bodies) for line in lines])
-                    working.note_written()
-                try:
-                    work.complete()
-                except BaseException:
-                    if not work.empty:
-                        ledger.rewind()
-                    raise
+                work.complete()
             except BaseException:
-                core.accesses.back(counts)
+                if not work.empty:
+                    ledger.rewind()
                 raise
-            finally:
-                core.in_verb = False
-            if work.empty:
-                return
+        except BaseException:
+            core.accesses.back(counts)
+            raise
+        finally:
+            core.in_verb = False
+        if work.empty:
+            return
         try:
             ledger.commit()
         except EngineError:
-            with core.lock:
-                core.accesses.back(counts)
-                self._read_again()
+            core.accesses.back(counts)
+            self._read_again()
             raise
         self._note_door(work)
 
@@ -454,8 +451,7 @@ class Writer(Reader):
                 with self._transact(None, None, None) as work, core.on_working_set():
                     counts = _touch(core, work)
             except EngineError:
-                with core.lock:
-                    core.accesses.back(counts)
+                core.accesses.back(counts)
                 raise
             return len(counts)
 
@@ -504,23 +500,22 @@ class Writer(Reader):
         """
         core, work = self._core, self._open
         if work is None or self._owner != threading.get_ident():
-            with self._transact(None, None, None, early=early) as work, core.lock:
+            with self._transact(None, None, None, early=early) as work:
                 yield from self._deciding(work, is_narrow)
             return
         work.complete()
-        with core.lock:
-            point = work.point()
-            try:
-                yield from self._deciding(work, is_narrow)
-            except Exception:
-                core.hide_rows()
-                work.back(point)
-                core.vocabulary.reset(work.index.kinds)
-                raise
-            except BaseException:
-                # interrupted anywhere, perhaps between two columns: the index cannot be trusted
-                work.spoiled = True
-                raise
+        point = work.point()
+        try:
+            yield from self._deciding(work, is_narrow)
+        except Exception:
+            core.hide_rows()
+            work.back(point)
+            core.vocabulary.reset(work.index.kinds)
+            raise
+        except BaseException:
+            # interrupted anywhere, perhaps between two columns: the index cannot be trusted
+            work.spoiled = True
+            raise
 
     def _deciding(self, work: Transaction, is_narrow: bool) -> Iterator[Transaction]:
         """Yield a transaction to one verb of it, which records the arguments that it was called with."""
@@ -631,18 +626,17 @@ class Writer(Reader):
     def _close_group(self) -> Instant:
         """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
         core = self._core
-        with core.lock:
+        try:
             try:
-                try:
-                    last = self._last_tx
-                finally:
-                    core.journal.end_group()
-            except EngineError:
-                self._read_again()
-                raise
+                last = self._last_tx
             finally:
-                core.journal.leave_turn()
-                self._lines[0]._is_grouping = False
+                core.journal.end_group()
+        except EngineError:
+            self._read_again()
+            raise
+        finally:
+            core.journal.leave_turn()
+            self._lines[0]._is_grouping = False
         return last
 
     def _read_again(self) -> None:
@@ -687,23 +681,22 @@ class Writer(Reader):
     def _forget(self, verb: str, names: list[str], reason: str | None, author: str | None = None) -> None:
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
-        with core.lock:
-            # no check of the journal's size: an eviction is running
-            before, self._too_big = self._too_big, OPEN
-            try:
-                with self._transact(None, author, reason) as work, core.on_working_set():
-                    retention.forget(work, verb, names, core.raw)
-            finally:
-                self._too_big = before
-            core.graphs.follow()
-            try:
-                self._place.remove_forgotten(self._ledger)
-            except EngineError as error:
-                error.outcome = error.outcome or "kept"
-                raise
-            except BaseException:  # interrupted anywhere
-                self._place.remove_forgotten(self._ledger)
-                raise
+        # no check of the journal's size: an eviction is running
+        before, self._too_big = self._too_big, OPEN
+        try:
+            with self._transact(None, author, reason) as work, core.on_working_set():
+                retention.forget(work, verb, names, core.raw)
+        finally:
+            self._too_big = before
+        core.graphs.follow()
+        try:
+            self._place.remove_forgotten(self._ledger)
+        except EngineError as error:
+            error.outcome = error.outcome or "kept"
+            raise
+        except BaseException:  # interrupted anywhere
+            self._place.remove_forgotten(self._ledger)
+            raise
 
     def _evictable(self) -> retention.Evictable:
         """Return what may be evicted of the trunk."""
@@ -712,34 +705,33 @@ class Writer(Reader):
     def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
         """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
         core = self._core
-        with core.lock:
-            tx, ledger = self._next_tx(None), self._ledger
-            try:
-                ledger.settle()
-            except EngineError as error:
-                error.outcome = "not kept"
-                raise
-            core.graphs.follow()
-            count, folded = len(names), frozenset[Instant]()
-            if sums is not None:
-                folded, earlier = retention.summed_before(ledger.database, tx)
-                sums = retention.together(earlier, sums)
-                count = sum(sum(types.values()) for types in sums.values())
-            last = retention.without_trace(tx, count, self._author, reason, sums)
-            try:
-                self._place.compact(ledger, names, [last], folded)
-            except EngineError:
-                with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
-                    self._begin_again()
-                raise
-            except BaseException:
+        tx, ledger = self._next_tx(None), self._ledger
+        try:
+            ledger.settle()
+        except EngineError as error:
+            error.outcome = "not kept"
+            raise
+        core.graphs.follow()
+        count, folded = len(names), frozenset[Instant]()
+        if sums is not None:
+            folded, earlier = retention.summed_before(ledger.database, tx)
+            sums = retention.together(earlier, sums)
+            count = sum(sum(types.values()) for types in sums.values())
+        last = retention.without_trace(tx, count, self._author, reason, sums)
+        try:
+            self._place.compact(ledger, names, [last], folded)
+        except EngineError:
+            with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
                 self._begin_again()
-                raise
-            try:
-                self._begin_again()
-            except EngineError as error:
-                error.outcome = "kept"
-                raise
+            raise
+        except BaseException:
+            self._begin_again()
+            raise
+        try:
+            self._begin_again()
+        except EngineError as error:
+            error.outcome = "kept"
+            raise
 
     def _begin_again(self) -> None:
         """Go on from a chain that was rewritten, or might have been."""
@@ -754,8 +746,7 @@ class Writer(Reader):
         kept = core.setting(retention.RETENTION)
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
-        with core.lock:
-            size = core.journal.size()
+        size = core.journal.size()
         if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
