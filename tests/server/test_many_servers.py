@@ -106,7 +106,7 @@ def test_a_server_whose_store_is_gone_says_so_and_answers_with_what_it_knows(add
     proxy = CuttingProxy(servers.primary.port)
     host = address.partition("@")[2].partition("/")[0]
     at = f"{address.replace(host, f'127.0.0.1:{proxy.port}')}&cache={tmp_path / 'copy'}"
-    with serve_in_process(at, patience=0.5) as (_, url):
+    with serve_in_process(at) as (_, url):
         wire = Wire(url, (tmp_path / "copy" / "token").read_text().strip())
         wire.post("/add_node", {"kind": "fact", "content": {"n": 1}, "id": "one"})
         assert 200 == wire.ask("GET", "/health")[0]

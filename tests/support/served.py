@@ -65,14 +65,9 @@ def serve_in_thread(
 
 
 @contextlib.contextmanager
-def serve_in_process(
-    folder: Path | str, *options: str, patience: float | None = None
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process of `graphstore serve` and its URL, killed at the end if it still runs. `patience`: seconds that it looks for a PostgreSQL server."""
+def serve_in_process(folder: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Yield a process of `graphstore serve` and its URL. It is killed at the end if it still runs."""
     command = [sys.executable, "-m", "graphstore", "serve", str(folder), "--port", "0", *options]
-    if patience is not None:
-        set_it = f"from graphstore.core.journal import cluster; cluster._PATIENCE = {patience}; from graphstore.cli import main; main()"
-        command[1:3] = ["-c", set_it]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
