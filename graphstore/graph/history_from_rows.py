@@ -17,6 +17,7 @@ from graphstore.ledger.database import Readable
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
 from graphstore.read.columns import Mark
+from graphstore.read.index_of_rows import Number
 from graphstore.read.points import as_json
 from graphstore.values.period import Instant
 
@@ -65,12 +66,6 @@ class Thing(NamedTuple):
     is_event: int
 
 
-class Changed(NamedTuple):
-    """Names an event by its number."""
-
-    number: int
-
-
 _NODE = namedtuple("_NODE", "id kind key scope tx_from")
 _EVENT = namedtuple(
     "_EVENT",
@@ -91,7 +86,7 @@ _LINK = namedtuple(
 STATE = Statement("table_state", State)
 PROMOTED = Statement("table_promoted", Promoted)
 THINGS = Statement("table_things", Thing)
-CHANGED_EVENTS = Statement("table_changed_events", Changed)
+CHANGED_EVENTS = Statement("table_changed_events", Number)
 NODES = Statement("table_nodes", _NODE)
 EVENTS = Statement("table_events", _EVENT)
 VERSIONS = Statement("table_versions", _VERSION)
