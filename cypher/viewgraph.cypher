@@ -65,7 +65,8 @@ CREATE NODE TABLE Event(
 )
 
 // name: view_link
-// One kind of link: between nodes, and between the other labels that have such links.
+// One kind of link: between nodes, and between the other labels that have such links; over spans of both times, between rows of
+// nodes that it meets, with __FIELDS__ tx_to.
 CREATE REL TABLE `__KIND__`(
   FROM Node TO Node,
   id STRING,
@@ -81,6 +82,7 @@ CREATE REL TABLE `__KIND__`(
   valid_from TIMESTAMP,
   valid_to TIMESTAMP,
   tx_from TIMESTAMP
+  __FIELDS__
 )
 
 // name: view_pair
@@ -93,26 +95,6 @@ CREATE NODE TABLE Node(
   row STRING PRIMARY KEY,
   tx_to TIMESTAMP
   __FIELDS__
-)
-
-// name: period_link
-// One kind of link between rows of nodes that it meets.
-CREATE REL TABLE `__KIND__`(
-  FROM Node TO Node,
-  id STRING,
-  kind STRING,
-  reason STRING,
-  strength INT64,
-  confidence STRING,
-  created_by STRING,
-  metadata STRING,
-  author STRING,
-  told TIMESTAMP,
-  remainder BOOLEAN,
-  valid_from TIMESTAMP,
-  valid_to TIMESTAMP,
-  tx_from TIMESTAMP,
-  tx_to TIMESTAMP
 )
 
 // macro: VIEW_BELIEVED(x)

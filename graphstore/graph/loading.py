@@ -83,7 +83,7 @@ def _of_view(
         ABSENT: lambda: _absent(engine, fields, *source.absent()),
     }
     groups = _by_table(source.groups())
-    return ViewGraph(engine, fields, Waiting(things, tables, "view_link", groups, source.links))
+    return ViewGraph(engine, fields, Waiting(things, tables, "", groups, source.links))
 
 
 def _of_periods(
@@ -110,7 +110,7 @@ def _of_periods(
         Waiting(
             {NODE: lambda: pa.table({name: nodes[name] for name in columns})},
             tables,
-            "period_link",
+            ",\n  tx_to TIMESTAMP",
             _by_table(_links_of_kinds(source, of_node)),
             lambda links: _links(source, span, of_node, links),
         ),

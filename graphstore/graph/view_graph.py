@@ -32,9 +32,9 @@ _OF_A_NODE = frozenset(
 )  # functions
 
 
-def _columns(name: str) -> list[str]:
+def _columns(definition: str) -> list[str]:
     """Return the columns of a table, by the text that makes it."""
-    return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name), re.MULTILINE)
+    return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", definition, re.MULTILINE)
 
 
 class Column(NamedTuple):
@@ -75,13 +75,13 @@ def _listed(names: list[str]) -> str:
 class Waiting(NamedTuple):
     """What a graph gets when a query first may read it. None of it holds the graph: that goes with its last reader.
 
-    `things`: what makes the rows of a label. `tables`: relationship tables that are not there yet, each made by the text `made_by`. `groups`: links of a
-    table by the labels of their ends, as `links` takes them to make columns.
+    `things`: what makes the rows of a label. `tables`: relationship tables that are not there yet, each with `columns` beside those that all have.
+    `groups`: links of a table by the labels of their ends, as `links` takes them to make columns.
     """
 
     things: dict[str, Callable[[], pa.Table]]
     tables: set[str]
-    made_by: str
+    columns: str
     groups: dict[str, list[tuple[Ends, list[Any]]]]
     links: Callable[[list[Any]], pa.Table]
 
@@ -133,9 +133,9 @@ class ViewGraph:
         """Write a sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""
         name = re.escape(variable)
         if re.search(rf"\(\s*`?{name}`?\s*:\s*Event\b", cypher, re.IGNORECASE):
-            return f"Event has {_listed(_columns('view_event'))}."
+            return f"Event has {_listed(_columns(text('view_event')))}."
         if re.search(rf"\[\s*`?{name}`?\s*[:\]*{{]", cypher):
-            return f"A link has {_listed(_columns(self._waiting.made_by))}."
+            return f"A link has {_listed(_columns(self._link_table('LINK')))}."
         return self._fields.known()
 
     def _field(self, variable: str, name: str) -> str:
@@ -166,7 +166,7 @@ class ViewGraph:
     def _load(self, labels: frozenset[str] | None, tables: frozenset[str] | None) -> None:
         waiting = self._waiting
         for table in sorted(waiting.tables if tables is None else waiting.tables & tables):
-            self.engine.run(text(waiting.made_by, KIND=table))
+            self.engine.run(self._link_table(table))
             waiting.tables.discard(table)
         with Pen() as pen:
             for label in [name for name in waiting.things if labels is None or name.upper() in labels]:
@@ -179,6 +179,9 @@ class ViewGraph:
                     if (source, target) != ("Node", "Node"):
                         self.engine.run(text("view_pair", KIND=table, SOURCE=source, TARGET=target))
                     pen.write(self._fill, table, waiting.links(rows), (source, target))
+
+    def _link_table(self, kind: str) -> str:
+        return text("view_link", KIND=kind).replace("__FIELDS__", self._waiting.columns)
 
     def _fill(self, table: str, rows: pa.Table, pair: Ends | None = None) -> None:
         self.engine.copy(table, rows, pair=pair, is_empty=True)
