@@ -104,8 +104,7 @@ _OF_BODIES = frozenset({"word", "data", "body", "checksum", "place", "place_body
 def as_table(label: str, columns: Mapping[str, list[Any]]) -> pa.Table:
     """Make the rows of the table of a label, or of links. `columns`: those that its statement gives, with bodies that were checked."""
     own = {name: values for name, values in columns.items() if name not in _OF_BODIES}
-    said = _SAID[label](columns) if label in _SAID else {}
-    return pa.table({**columns_by_name(own), **said})
+    return pa.table({**columns_by_name(own), **_said(label, columns)})
 
 
 def tombstone(word: str) -> Json:
@@ -113,37 +112,24 @@ def tombstone(word: str) -> Json:
     return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
 
-def _said_of_events(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
-    places, words = parsed(columns["place"]), columns["word"]
-    bodies = [
-        body or {**tombstone(word), "authorized": None, **place.get("place", {})}
-        for body, place, word in zip(parsed(columns["data"]), places, words, strict=True)
-    ]
-    return event_columns(columns["type"], bodies)
-
-
-def _said_of_versions(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
-    words = columns["word"]
-    return body_columns([data or b"" for data in columns["data"]], lambda at: tombstone(words[at]))
-
-
-def _said_of_operations(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
-    different = list(dict.fromkeys(columns["data"]))  # those of a transaction share its reason
-    reasons = dict(zip(different, (body.get("reason") for body in parsed(different)), strict=True))
-    return {"reason": texts([reasons[data] for data in columns["data"]])}
-
-
-def _said_of_link_rows(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
-    return said_of_links(parsed(columns["data"]))
-
-
-_SAID = {
-    "Event": _said_of_events,
-    "Version": _said_of_versions,
-    "Op": _said_of_operations,
-    LINK: _said_of_link_rows,
-}
-"""What makes the columns of a label that are in the bodies of its rows."""
+def _said(label: str, columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+    """Make the columns of a label that are in the bodies of its rows."""
+    if label == "Version":
+        words = columns["word"]
+        return body_columns([data or b"" for data in columns["data"]], lambda at: tombstone(words[at]))
+    if label == "Event":
+        bodies = [
+            body or {**tombstone(word), "authorized": None, **place.get("place", {})}
+            for body, place, word in zip(
+                parsed(columns["data"]), parsed(columns["place"]), columns["word"], strict=True
+            )
+        ]
+        return event_columns(columns["type"], bodies)
+    if label == "Op":
+        different = list(dict.fromkeys(columns["data"]))  # those of a transaction share its reason
+        reasons = dict(zip(different, (body.get("reason") for body in parsed(different)), strict=True))
+        return {"reason": texts([reasons[data] for data in columns["data"]])}
+    return said_of_links(parsed(columns["data"])) if label == LINK else {}
 
 
 # --------------------------------------------------------------------------- columns of a type

@@ -94,32 +94,24 @@ def _bind_one(name: str, value: Any) -> Any:
             raise InvalidError(f"parameter ${name} {value} does not fit into 64 bits.")
         return value
     if isinstance(value, str):
-        return _bind_text(name, str(value))
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidError(f"parameter ${name} is no valid text: {error}") from None
+        return str(value)
     if isinstance(value, datetime):
-        return _bind_instant(name, value)
+        if value.utcoffset() is None:
+            raise InvalidError(
+                f"parameter ${name} {value!r} has no time zone. Give an aware datetime, for example "
+                f"{value.isoformat()}+00:00 or datetime(…, tzinfo=timezone.utc)."
+            )
+        return value.astimezone(UTC).replace(tzinfo=None)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     raise InvalidError(
         f"parameter ${name} is a {kind.__module__}.{kind.__name__}, which cannot be bound. "
         "Give None, a bool, an int, a float, a str, an aware datetime, or a list of one of these."
     )
-
-
-def _bind_text(name: str, value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidError(f"parameter ${name} is no valid text: {error}") from None
-    return value
-
-
-def _bind_instant(name: str, value: datetime) -> datetime:
-    if value.utcoffset() is None:
-        raise InvalidError(
-            f"parameter ${name} {value!r} has no time zone. Give an aware datetime, for example "
-            f"{value.isoformat()}+00:00 or datetime(…, tzinfo=timezone.utc)."
-        )
-    return value.astimezone(UTC).replace(tzinfo=None)
 
 
 def _bind_list(name: str, values: Sequence[Any]) -> list[Any]:
