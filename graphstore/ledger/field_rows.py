@@ -4,7 +4,9 @@ and of messages who sent them in which thread and trace."""
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 import orjson
 
@@ -40,38 +42,30 @@ Message = tuple[bool | None, str | None, str | None, str | None, str | None]
 """The fields of a message as columns: whether it was authorized, sender, thread, classification and trace."""
 
 
-class FieldRows:
-    """Collects the fields of versions with some numbers, and writes them. A version without tags that is no message writes nothing."""
+def add_fields(
+    connection: sqlite3.Connection, described: Iterable[tuple[int, int, str | None, Json]]
+) -> None:
+    """Write the fields of versions. A version without tags that is no message writes nothing.
 
-    def __init__(self, versions: range) -> None:
-        self._versions = versions
-        self._tags: list[tuple[str, int]] = []
-        self._messages: list[tuple[int, int, *Message]] = []
-        self._scopes: list[tuple[int, str]] = []
-
-    def note(self, version: int, entity: int, type: str | None, body: Json) -> None:
-        """Collect the fields of a version. `type`: that of an event; None for a node."""
-        if version not in self._versions:
-            return
+    Args:
+        described: of each version its number, its entity, the type of an event (None: it is of a node), and its body.
+    """
+    tags: list[tuple[str, int]] = []
+    messages: list[tuple[int, int, *Message]] = []
+    scopes: list[tuple[int, str]] = []
+    for version, entity, type, body in described:
         if type is None:
             if "tags" in body:
-                self._tags += [(tag, version) for tag in dict.fromkeys(map(topic_name, body["tags"]))]
-            return
+                tags += [(tag, version) for tag in dict.fromkeys(map(topic_name, body["tags"]))]
+            continue
         if (scope := _scope_of(body)) is not None:
-            self._scopes.append((entity, scope))
-        message = _message_of(type, body)
-        if message is not None:
-            self._messages.append((version, entity, *message))
-
-    def write(self, connection: sqlite3.Connection) -> None:
-        """Write what was collected."""
-        if self._tags:
-            connection.executemany(_ADD_TAG, self._tags)
-        if self._messages:
-            connection.executemany(_ADD_OF_VERSION, self._messages)
-        if self._scopes:
-            connection.executemany(_ADD_SCOPE, self._scopes)
-        self._tags, self._messages, self._scopes = [], [], []
+            scopes.append((entity, scope))
+        if (message := _message_of(type, body)) is not None:
+            messages.append((version, entity, *message))
+    rows: list[Any]
+    for statement, rows in ((_ADD_TAG, tags), (_ADD_OF_VERSION, messages), (_ADD_SCOPE, scopes)):
+        if rows:
+            connection.executemany(statement, rows)
 
 
 def add_periods(connection: sqlite3.Connection, periods: list[int]) -> None:

@@ -1,6 +1,6 @@
 """Writes the words of texts as rows of the ledger: one row of `fresh` for each version, and segments of versions of the trunk sealed together.
 
-The bodies of new versions are parsed once: their fields (`FieldRows`) are written with their words.
+The bodies of new versions are parsed once: their fields (`add_fields`) are written with their words.
 
 Which segments there are depends on the number of versions of the trunk alone, so rows made again from the chain equal those that were written one after another.
 """
@@ -11,13 +11,13 @@ import sqlite3
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.field_rows import FieldRows
+from graphstore.ledger.field_rows import add_fields
 from graphstore.values.searched_text import text_of_event, text_of_node
 
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ class WordRows:
     def add(self, connection: sqlite3.Connection, first: int) -> None:
         """Write the words and the fields of the versions of a line from number `first` on."""
         new = range(first, (first // SPAN + 1) * SPAN)
-        self._add(connection, new, FieldRows(new))
+        self._add(connection, new, new)
 
-    def _add(self, connection: sqlite3.Connection, versions: range, fields: FieldRows) -> None:
+    def _add(self, connection: sqlite3.Connection, versions: range, new: range) -> None:
+        """Write the words of versions, and the fields of those that are new."""
         begun = first = versions.start
         stop = versions.stop
         while rows := connection.execute(_TEXTS, (first, stop, _BATCH)).fetchall():
@@ -78,8 +79,14 @@ class WordRows:
                 _clear(connection, analyzer.identity)
                 begun, first, stop = 0, 0, _ALL
                 continue
-            connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(rows, analyzer, fields))
-            fields.write(connection)
+            bodies = {row[0]: orjson.loads(row[5] or b"{}") for row in rows if not row[6]}
+            connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(rows, bodies, analyzer))
+            described = (
+                (version, entity, kind if is_event else None, bodies[version])
+                for version, entity, is_event, kind, *_ in rows
+                if version in new and version in bodies
+            )
+            add_fields(connection, described)
             first = rows[-1][0] + 1
             if len(rows) < _BATCH:
                 break
@@ -108,7 +115,7 @@ class WordRows:
         """Write the words of all versions again where their languages, or the stemmer, are not those of the rows."""
         identity, languages = connection.execute(f"SELECT {_STATE}").fetchone()
         if identity != self._made_for(languages).identity:
-            self._add(connection, range(_ALL), FieldRows(range(0)))  # the fields are there
+            self._add(connection, range(_ALL), range(0))  # the fields are there
 
     def drop(self, connection: sqlite3.Connection, entity: int) -> None:
         """Remove the words of an entity that is forgotten."""
@@ -136,14 +143,13 @@ def _clear(connection: sqlite3.Connection, identity: str) -> None:
 
 
 def _fresh(
-    rows: Iterable[tuple[Any, ...]], analyzer: Analyzer, fields: FieldRows
+    rows: Iterable[tuple[Any, ...]], bodies: Mapping[int, Any], analyzer: Analyzer
 ) -> Iterator[tuple[int, bytes]]:
-    for version, entity, is_event, kind, key, data, is_forgotten, *_ in rows:
-        if is_forgotten:
+    """Yield the words of versions. What was forgotten has no body, and no words."""
+    for version, _, is_event, kind, key, *_ in rows:
+        if (body := bodies.get(version)) is None:
             yield version, b""
             continue
-        body = orjson.loads(data or b"{}")
-        fields.note(version, entity, kind if is_event else None, body)
         text = text_of_event(body) if is_event else text_of_node(body, kind, key)
         yield version, "\n".join(analyzer.terms(text)).encode("utf-8", "surrogatepass")
 
