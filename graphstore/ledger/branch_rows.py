@@ -316,7 +316,7 @@ def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[Line]:
     return list(found.values())[1:]
 
 
-@lru_cache(maxsize=100)
+@lru_cache(maxsize=32)
 def _line(number: int, parent: Line, fork: Instant, marks: str, name: str) -> Line:
     """Return a branch. It is kept with the statements that it has made."""
     return Line(number, parent, fork, orjson.loads(marks), name)

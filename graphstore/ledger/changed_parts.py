@@ -17,7 +17,6 @@ from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without_
 
 Head = dict[str, Any]
 Absence = tuple[Instant, Instant, str]
-_CLOSED = f"SELECT {ROW} FROM json_each(?1) s CROSS JOIN period p WHERE p.number = s.value"
 _LAST = "BETWEEN (SELECT {0} FROM next_number) - ?1 AND (SELECT {0} FROM next_number) - 1"
 _OPENED = f"SELECT {ROW} FROM period p WHERE p.number {_LAST.format('period')}"
 _REMOVED = (
@@ -37,8 +36,15 @@ _BELIEVED_OVER = "SELECT valid_from, valid_to FROM period WHERE entity = ?1 AND 
 class ChangedParts:
     """Finds what a transaction changed of the entities that it touched. Its operations are numbered from `first` on."""
 
-    def __init__(self, facts: Facts, heads: list[Head], first: int, entities: Collection[int]) -> None:
-        self._facts, self._first = facts, first
+    def __init__(
+        self,
+        facts: Facts,
+        heads: list[Head],
+        first: int,
+        entities: Collection[int],
+        closed: dict[int, list[Row]],
+    ) -> None:
+        self._facts, self._first, self.closed = facts, first, closed
         self._since = facts.believed_since(entities, first) if entities else {}
         self._periods: dict[int, list[Period]] = {}
         verbs = {verb for head in heads for verb, *_ in head.get("ops", ())}
@@ -48,22 +54,17 @@ class ChangedParts:
             "turns" in head or "rows" not in head for head in heads
         )
         self.opened = self._added(_OPENED, heads, "rows")
-        self.closed = self._named(_CLOSED, heads, "closed")
-        facts.load_operations({row.closed_by for rows in self.closed.values() for row in rows})
+        facts.load_operations({row.closed_by for rows in closed.values() for row in rows})
         self.removed = self._added(_REMOVED, heads, "gaps")
         self._changed = self._added(_CHANGED, heads, "turns")
         self._links_opened = self._added(_LINKS_OPENED, heads, "link_rows")
-        self._links_closed = self._named(_LINKS_CLOSED, heads, "link_closed")
+        numbers = [row for head in heads if "link_closed" in head for row, _ in head["link_closed"]]
+        self._links_closed = self._found(_LINKS_CLOSED, dumps(numbers).decode()) if numbers else {}
 
     def _added(self, statement: str, heads: list[Head], name: str) -> dict[int, list[Any]]:
         """Return the rows of touched entities, by entity, that the heads added to a table: its last ones."""
         count = sum(len(head[name]) for head in heads if name in head)
         return self._found(statement, count) if count else {}
-
-    def _named(self, statement: str, heads: list[Head], name: str) -> dict[int, list[Any]]:
-        """Return the rows of touched entities, by entity, that the heads name by number."""
-        numbers = [row for head in heads if name in head for row, _ in head[name]]
-        return self._found(statement, dumps(numbers).decode()) if numbers else {}
 
     def _found(self, statement: str, asked: int | str) -> dict[int, list[Any]]:
         found: dict[int, list[Any]] = {}
@@ -85,7 +86,8 @@ class ChangedParts:
         facts = self._facts
         facts.entities.load(entities)
         facts.absence.load(entities)
-        facts.ever_superseded.load(entities)
+        if len(entities) > 1:
+            facts.ever_superseded.load(entities)
         found = {
             entity: None if self.is_new(entity) or not self._is_plain else self._kept_or_changed(entity)
             for entity in entities

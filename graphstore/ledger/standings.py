@@ -17,14 +17,16 @@ from typing import Any
 import orjson
 
 from graphstore.ledger.branch_rows import TRUNK, Line
-from graphstore.ledger.chain import FORGETTING, UNDO
+from graphstore.ledger.chain import FORGETTING, UNDO, dumps
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.spreading import Known, Spreading, Touched
-from graphstore.ledger.standing_facts import Facts, Lookup, fetching, resting_kinds
+from graphstore.ledger.standing_facts import ROW, Facts, Lookup, Row, fetching, resting_kinds
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
 
 Head = dict[str, Any]
+_CLOSED = f"SELECT {ROW} FROM json_each(?1) s CROSS JOIN period p WHERE p.number = s.value"
+_CLOSED_LINK = "SELECT link FROM link_period WHERE number = ?"
 _REPLACING = ("supersedes", "corrects")
 _NO_NUMBERS: Mapping[str, int] = {}
 _MOST_KEPT = 200_000  # entities of which something is known after a transaction
@@ -65,7 +67,7 @@ class StandingWriter:
                 continue
             facts = Facts(fetching(line.reader(self.connection)))
             known = self._known if line is TRUNK else Known()
-            changed = ChangedParts(facts, heads, first, touched.fallen)
+            changed = ChangedParts(facts, heads, first, touched.fallen, changes.closed)
             if touched.fallen:
                 self._write_rows(line, "absence", facts.absence, changed.absences(touched.fallen), tx)
             if shaky := Spreading(facts, touched, first, changed, known).result():
@@ -135,6 +137,7 @@ class _LineChanges:
         self._connection, self.line, self.first = line.reader(connection), line, first
         self.heads: list[Head] = []
         self.touched = Touched()
+        self.closed: dict[int, list[Row]] = {}  # the periods that were closed, by entity
         self._new: set[str] = set()  # entities made here of which no period was seen yet
         self._entities = _NO_NUMBERS
 
@@ -142,9 +145,9 @@ class _LineChanges:
         """Note a head of the transaction. `entities`: the numbers of those that are known."""
         self._entities = entities
         self.heads.append(_with_numbers(head, self.line))
-        self._note(self.heads[-1], self._new)
+        self._note(self.heads[-1], self._new, self.closed)
 
-    def _note(self, head: Head, new: set[str]) -> None:
+    def _note(self, head: Head, new: set[str], closed: dict[int, list[Row]]) -> None:
         """Note the entities that may stand otherwise by a head."""
         found = self.touched
         ids = _changed_by_periods(head, new)
@@ -158,16 +161,17 @@ class _LineChanges:
             elif verb == UNDO:
                 self._note_undone(instant(subject))
         found.fallen.update(self._numbers(ids))
-        found.fallen.update(
-            self._of_rows("SELECT entity FROM period WHERE number = ?", head.get("closed", ()))
-        )
+        numbers = [row for row, _ in head.get("closed", ())]
+        for entity, *row in self._connection.execute(_CLOSED, (dumps(numbers).decode(),)) if numbers else ():
+            closed.setdefault(entity, []).append(Row._make(row))
+        found.fallen.update(closed)
         made = {row[0] for row in head.get("links", ())}
         made.difference_update(row[0] for row in head.get("linked", ()))
         links = {row[0] for name in ("link_rows", "link_told", "linked") for row in head.get(name, ())}
         self._note_links("id", links - made)
         self._note_links("id", made, is_new=True)
-        closed = self._of_rows("SELECT link FROM link_period WHERE number = ?", head.get("link_closed", ()))
-        self._note_links("number", closed)
+        closings = head.get("link_closed", ())
+        self._note_links("number", {link for row, _ in closings for link in self._one(_CLOSED_LINK, row)})
         for kind in head.get("kinds", ()):
             if kind.get("rests"):  # it is defined anew, and lets something rest on something
                 found.itself.update(self._one("SELECT source FROM link WHERE kind = ?", kind["name"]))
@@ -178,9 +182,6 @@ class _LineChanges:
                 yield number
             else:
                 yield from self._one("SELECT number FROM entity WHERE id = ?", id)
-
-    def _of_rows(self, statement: str, closed: Iterable[Any]) -> set[int]:
-        return {number for row, _ in closed for number in self._one(statement, row)}
 
     def _one(self, statement: str, value: Any) -> list[int]:
         return [number for (number,) in self._connection.execute(statement, (value,))]
@@ -210,7 +211,7 @@ class _LineChanges:
         """Note what the transaction changed that is taken back."""
         for (raw,) in self._connection.execute("SELECT head FROM chain WHERE tx = ?", (tx,)).fetchall():
             head = _with_numbers(orjson.loads(raw), self.line)
-            self._note(head, set())
+            self._note(head, set(), {})
             self.touched.fallen.update(self._numbers(thing[0] for thing in head.get("entities", ())))
 
 
