@@ -12,11 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 from graphstore.ledger.chain import FORGETTING, UNDO, dumps
-from graphstore.ledger.standing_facts import ROW, Facts, Row
+from graphstore.ledger.standing_facts import ROW, Absence, Facts, Row, joined
 from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without_all
 
 Head = dict[str, Any]
-Absence = tuple[Instant, Instant, str]
 _LAST = "BETWEEN (SELECT {0} FROM next_number) - ?1 AND (SELECT {0} FROM next_number) - 1"
 _OPENED = f"SELECT {ROW} FROM period p WHERE p.number {_LAST.format('period')}"
 _REMOVED = (
@@ -204,9 +203,4 @@ class ChangedParts:
 def _replaced(known: Iterable[Absence], changed: list[Period], parts: Iterable[Absence]) -> list[Absence]:
     """Return absences with others in place of those over some periods."""
     kept = [(*part, word) for start, stop, word in known for part in without_all((start, stop), changed)]
-    found: list[Absence] = []
-    for start, stop, word in sorted([*kept, *parts]):
-        if found and found[-1][1:] == (start, word):
-            start = found.pop()[0]
-        found.append((start, stop, word))
-    return found
+    return joined(sorted([*kept, *parts]))

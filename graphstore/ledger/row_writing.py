@@ -116,16 +116,11 @@ class RowWriter:
         self._links: dict[str, int] = {}
         self._versions: dict[tuple[int, int], int] = {}
         self._claims: dict[tuple[int, int], int] = {}
-        if before is not None and before.has_more:  # of the same transaction
+        if before is not None and before._head.get("more"):  # this line goes on with its transaction
             self._entities, self._links = before._entities, before._links
             self._versions, self._claims = before._versions, before._claims
         self._first_version: int | None = None  # of those that this line records
         self._first_claim: int | None = None
-
-    @property
-    def has_more(self) -> bool:
-        """Return True if the next line of the chain goes on with the transaction of this one."""
-        return bool(self._head.get("more"))
 
     def write(self) -> list[Note]:
         """Write the rows. Return what `StandingWriter` has to note: the line itself, and on each branch what is forgotten there too."""

@@ -165,7 +165,8 @@ class Spreading:
     def _begin(self) -> None:
         """Take from the touched entities what does not reach them any more, and note over which time something else may."""
         facts = self._facts
-        facts.load_standing(self._linked)
+        facts.shaky.load(self._linked)
+        facts.load_upright(self._linked)
         for entity in self._linked:
             is_linked_anew = entity in self._touched.itself
             reached = self._reaching(entity)
@@ -423,6 +424,7 @@ class Spreading:
     def _leaves(self, entities: Collection[int]) -> set[int]:
         """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
         facts = self._facts
+        facts.replaced.load(entities)
         plain = [
             entity
             for entity in entities

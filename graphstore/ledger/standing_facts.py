@@ -167,6 +167,7 @@ _NARROW = 16  # entities or rows: below that a statement costs more than its row
 _RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
 
 
+Absence = tuple[Instant, Instant, str]
 Fetch = Callable[..., list[tuple[Any, ...]]]
 """Fetches the rows of a statement, with the values of its parameters."""
 
@@ -291,6 +292,16 @@ def _of_one(statement: str) -> str:
 def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
     replacing = statement.replace("(:kinds)", _listed(kind for kind in kinds if kind not in UPHOLDING))
     return replacing.replace("(:resting)", _listed({*kinds, *UPHOLDING}))
+
+
+def joined(absences: Iterable[Absence]) -> list[Absence]:
+    """Return absences, which are in order, as few as possible."""
+    found: list[Absence] = []
+    for start, stop, word in absences:
+        if found and found[-1][1:] == (start, word):
+            start = found.pop()[0]
+        found.append((start, stop, word))
+    return found
 
 
 def fetching(connection: sqlite3.Connection) -> Fetch:
@@ -424,12 +435,6 @@ class Facts:
         """Read operations."""
         self._operations.load(number for number in numbers if number is not None)
 
-    def load_standing(self, entities: Collection[int]) -> None:
-        """Read how entities stand, and what they replace."""
-        for lookup in (self.shaky, self.entities, self.replaced):
-            lookup.load(entities)
-        self.load_upright(entities)
-
     def load_fallen(self, entities: Collection[int]) -> None:
         """Read what is believed now of entities, whether they were forgotten, and what replaces them."""
         for lookup in (self.entities, self._forgotten, self.believed, self._supersessions, self._replacers):
@@ -511,20 +516,13 @@ class Facts:
 
     # ------------------------------------------------------------------ how an entity stands
 
-    def last_cover(self, entity: int, valid: Instant, upto: Instant = NOW) -> Row | None:
-        """Return the period written last over an instant that was not taken back, believed or not."""
-        rows: list[Row] = self.rows[entity]
-        for row in reversed(rows):
-            if row.start <= valid < row.stop and row.tx_from <= upto and self.counts(row.opened_by):
-                return row
-        return None
-
-    def is_superseded(self, entity: int, valid: Instant, upto: Instant = NOW) -> bool:
-        """Return whether a supersession of an entity holds at an instant."""
-        return any(
-            row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
+    def supersessions_at(self, entity: int, valid: Instant, upto: Instant = NOW) -> list[Supersession]:
+        """Return the supersessions of an entity that hold at an instant."""
+        return [
+            row
             for row in self.supersessions(entity)
-        )
+            if row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
+        ]
 
     def superseded_over(self, entity: int, period: Period) -> list[Period]:
         """Return the periods over which an entity is superseded, as far as they overlap another."""
@@ -535,7 +533,7 @@ class Facts:
         believed = self.believed[entity]
         is_event = self.entity(entity).is_event
         if self._stands_at(entity, valid):
-            return "superseded" if is_event and self.is_superseded(entity, valid) else "stands"
+            return "superseded" if is_event and self.supersessions_at(entity, valid) else "stands"
         if is_event:
             return "not_yet" if believed else "retracted"
         return self._absence(entity, valid, believed)
@@ -546,7 +544,7 @@ class Facts:
         last = -1 if believed else self.last_removal(entity)
         if self.is_retraction(last) or self.is_retraction(self.removal_at(entity, valid)):
             return "retracted"
-        if self.is_superseded(entity, valid):
+        if self.supersessions_at(entity, valid):
             return "superseded"
         if believed:
             return "ended"
@@ -580,7 +578,8 @@ class Facts:
                     found = max(found, row.closed_by or 0)
                     break
         else:
-            cover = self.last_cover(entity, valid)
+            covers = (row for row in reversed(self.rows[entity]) if row.start <= valid < row.stop)
+            cover = next(covers, None)  # the period written last over the instant, believed or not
             if cover is not None and self.removes(cover.closed_by, entity):
                 found = cover.closed_by or 0
         gaps = (by for start, stop, by in self.removed(entity) if start <= valid < stop)
@@ -624,17 +623,10 @@ class Facts:
             found.update((start, stop))
         return sorted(found)
 
-    def absences(self, entity: int) -> list[tuple[Instant, Instant, str]]:
+    def absences(self, entity: int) -> list[Absence]:
         """Return how an entity stands where it does not: superseded, ended or retracted, over which parts of valid time."""
-        found: list[tuple[Instant, Instant, str]] = []
-        for start, stop in pairwise(self.edges(entity)):
-            word = self.standing(entity, start)
-            if word in ("stands", "not_yet"):
-                continue
-            if found and found[-1][1:] == (start, word):
-                start = found.pop()[0]
-            found.append((start, stop, word))
-        return found
+        parts = [(start, stop, self.standing(entity, start)) for start, stop in pairwise(self.edges(entity))]
+        return joined(part for part in parts if part[2] not in ("stands", "not_yet"))
 
     # ------------------------------------------------------------------ what became of an entity
 
@@ -843,11 +835,7 @@ class Facts:
 
     def _superseded_by(self, entity: int, valid: Instant, upto: Instant) -> list[int]:
         """Return the operations that recorded the supersessions of an entity that hold at an instant."""
-        return [
-            self.recorded_first(row.link)
-            for row in self.supersessions(entity)
-            if row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
-        ]
+        return [self.recorded_first(row.link) for row in self.supersessions_at(entity, valid, upto)]
 
     def recorded_first(self, link: int, valid: Instant | None = None) -> int:
         """Return the first operation that recorded a link, over an instant or over any time."""
@@ -936,7 +924,7 @@ class Facts:
             (start, stop, -1)
             for start, stop in pairwise(self.edges(entity))
             if any(row.start <= start < row.stop for row in believed)
-            and not self.is_superseded(entity, start, upto)
+            and not self.supersessions_at(entity, start, upto)
         ]
 
     def _not_superseded(self, event: int) -> list[tuple[Instant, Instant, int]]:
