@@ -24,6 +24,7 @@ from graphstore.ledger.files import open_plain, plain_bytes, status_of, way_out,
 from graphstore.values.text import line
 
 _TURN = 0.1  # seconds
+PARKING = 5.0  # seconds that a helper thread without work stays: contending writers wait thousands of times a second
 
 
 class WriteLock:
@@ -103,7 +104,7 @@ class WriteLock:
             with _guard:
                 self._fd = self._open()
         try:
-            if not (self._helper is not None and self._helper.is_working) and try_lock(self._fd):
+            if not (self._helper is not None and self._helper.working) and try_lock(self._fd):
                 return True
             return self._wait(self._fd, deadline)
         except OSError as error:
@@ -115,20 +116,20 @@ class WriteLock:
     def _wait(self, fd: int, deadline: float) -> bool:
         """Wait until the helper has locked the file, or until the deadline. Raises OSError."""
         with _guard:
-            helper = self._helper
-            if helper is None or not helper.is_working:
-                self._helper = helper = _Helper(fd, self._arrived_late)
+            if self._helper is None or self._helper.ended:
+                self._helper = _Helper(self._arrived_late)
                 try:
-                    helper.start()
+                    self._helper.start()
                 except RuntimeError as error:
                     self._helper = None
                     raise EngineError(
                         f"cannot wait for {self.file}: {error}. Try again later.", outcome="not kept"
                     ) from error
-            helper.wanted = True
+            helper = self._helper
+            helper.want(fd)
         if not _acquired(helper.arrived, deadline - time.monotonic()):
             with _guard:
-                if helper.is_working:
+                if helper.working:
                     helper.wanted = False
                     return False
         if helper.error is not None:
@@ -155,7 +156,7 @@ class WriteLock:
             try:
                 if self._queue.owner == thread:
                     self._held = False
-                    if self._helper is not None and self._helper.is_working:
+                    if self._helper is not None and self._helper.working:
                         self._helper.wanted = False
                     elif self._fd is not None:
                         unlock(self._fd)
@@ -166,7 +167,7 @@ class WriteLock:
 
     def close_if_idle(self) -> None:
         """Close the file unless a thread of this process has it locked or waits for it. The caller has the guard."""
-        waits = self._helper is not None and self._helper.is_working
+        waits = self._helper is not None and self._helper.working
         if self._fd is not None and self._queue.lock is not self and not waits:
             fd, self._fd = self._fd, None
             os.close(fd)
@@ -302,37 +303,49 @@ class _Queue:
 
 
 class _Helper(threading.Thread):
-    """Blocks in the operating system's lock in place of a thread that must be able to stop waiting. All fields are guarded.
+    """Blocks in the operating system's lock in place of a thread that must be able to stop waiting. All fields are guarded."""
 
-    Once it waits, it goes on until the lock arrives: for the threads that come next where the first one has stopped waiting.
-    """
-
-    def __init__(self, fd: int, arrived_late: Callable[[int], None]) -> None:
+    def __init__(self, arrived_late: Callable[[int], None]) -> None:
         super().__init__(name="graphstore-write-lock", daemon=True)
-        self._has_ended = False
-        self.wanted = True  # whether a thread waits for what it does
+        self.working = False  # whether it blocks, or is about to
+        self.wanted = False  # whether a thread waits for what it does
+        self.ended = False
         self.error: OSError | None = None
         self.arrived = threading.Lock()
-        self.arrived.acquire()
-        self._fd, self._arrived_late = fd, arrived_late
+        self._arrived_late = arrived_late
+        self._fd = -1
+        self._begin = threading.Lock()
+        self._begin.acquire()
 
-    @property
-    def is_working(self) -> bool:
-        """Return True while it blocks. One that an interrupt kept from being started does not."""
-        return self.is_alive() and not self._has_ended
+    def want(self, fd: int) -> None:
+        """Lock this file; if the helper still waits for it on behalf of a thread that stopped waiting, go on with that."""
+        self.wanted = True
+        if not self.working:
+            self.arrived = threading.Lock()
+            self.arrived.acquire()
+            self.error, self._fd, self.working = None, fd, True
+            self._begin.release()
 
     def run(self) -> None:
-        error: OSError | None = None
-        try:
-            wait_lock(self._fd)
-        except OSError as caught:
-            error = caught
+        while self._has_work():
+            error: OSError | None = None
+            try:
+                wait_lock(self._fd)
+            except OSError as caught:
+                error = caught
+            with _guard:
+                self.working, self.error = False, error
+                if self.wanted:
+                    self.arrived.release()
+                else:
+                    self._arrived_late(self._fd)
+
+    def _has_work(self) -> bool:
+        if self._begin.acquire(timeout=PARKING):
+            return True
         with _guard:
-            self._has_ended, self.error = True, error
-            if self.wanted:
-                self.arrived.release()
-            else:
-                self._arrived_late(self._fd)
+            self.ended = not self.working
+        return not self.ended and self._begin.acquire()
 
 
 def command(holder: str) -> str:
@@ -362,12 +375,7 @@ def _acquired(waited: threading.Lock, timeout: float) -> bool:
     while sys.platform == "win32" and until - time.monotonic() > _TURN:
         if waited.acquire(timeout=_TURN):
             return True
-    return waited.acquire(timeout=_allowed(until - time.monotonic()))
-
-
-def _allowed(timeout: float) -> float:
-    """Return a timeout that `threading` accepts."""
-    return min(max(timeout, 0.0), threading.TIMEOUT_MAX)
+    return waited.acquire(timeout=min(max(until - time.monotonic(), 0.0), threading.TIMEOUT_MAX))
 
 
 def _signed() -> bytes:
