@@ -70,12 +70,7 @@ def open(
                 DeprecationWarning,
                 stacklevel=2,
             )
-    if durability not in _DURABILITY:
-        raise InvalidError.choice("durability", durability, _DURABILITY)
-    if clock is not None and not callable(clock):
-        raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
-    if author is not None:
-        text_of("author", author)
+    _refuse_wrong(durability, clock, author)
     limits = _limits(retention_days, retention_bytes, read_only)
     if isinstance(path, str) and path.startswith(("http://", "https://")):
         _refuse_of_a_server(path, clock, durability)
@@ -94,6 +89,16 @@ def open(
         store = _store_in(place, clock=clock, driver=driver, durability=durability, author=author)
         _keep(store, limits, embedder)
         return store
+
+
+def _refuse_wrong(durability: str, clock: object, author: object) -> None:
+    """Raise InvalidError for an option that is none."""
+    if durability not in _DURABILITY:
+        raise InvalidError.choice("durability", durability, _DURABILITY)
+    if clock is not None and not callable(clock):
+        raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
+    if author is not None:
+        text_of("author", author)
 
 
 def _limits(days: int | None, size: int | None, read_only: bool) -> dict[str, int]:
