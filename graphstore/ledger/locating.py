@@ -35,7 +35,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
     Raises InvalidError for a path that is something else and for a system that no ledger can be used on, NotFoundError when there is none and it is not to
     be made, EngineError for a store of release 0.1 that is only to be read. Nothing is made or changed then.
     """
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or "\0" in os.fspath(path):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     if os.fspath(path) == MEMORY:
         if read_only:
@@ -43,8 +43,6 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
         return Folder.in_memory()
     here(path)
     place = Path(path)
-    if not os.fspath(path) or "\0" in os.fspath(path):
-        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     try:
         if (place / JOURNAL).is_symlink():
             raise InvalidError(
@@ -68,13 +66,11 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
             raise InvalidError(
                 f"{place} has the ledger {LEDGER} and a journal of release 0.1 too. One of them is another store's, or a backup: move it elsewhere."
             )
-        refuse_unfit(place)
-        return Folder(place, read_only=read_only)
-    if not needs_upgrade(place):
+    elif not needs_upgrade(place):
         return _new(place, read_only=read_only, create=create)
-    if old and _has_journal(place):
+    elif old and _has_journal(place):
         return Folder(place, read_only=True)
-    if read_only:
+    elif read_only:
         raise EngineError(
             f"{place} is a store of release 0.1, and read_only=True changes nothing. Open it once for writing, which upgrades it: "
             f"graphstore.open({str(place)!r}).close()"

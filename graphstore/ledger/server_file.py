@@ -61,7 +61,7 @@ def withdraw(place: Path) -> None:
 
 def left(place: Path) -> dict[str, Any] | None:
     """Return what a server left behind that was killed: its address and process. None if the last one ended well, or serves."""
-    server = server_record(place) if place.is_dir() else None
+    server = server_record(place)
     return None if server is None or _is_alive(server) else server
 
 
