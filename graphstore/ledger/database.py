@@ -370,8 +370,7 @@ class Database:
     def _look_again(self) -> None:
         """Open files anew that nobody was expected to write, when somebody has."""
         if self._still is not None and self._stat() != self._still:
-            for reader in self._idle():
-                reader.close()
+            self._close_idle()
             self._still = None
             if self._copy is not None:
                 self._copy.cleanup()
@@ -664,18 +663,18 @@ class Database:
 
     # ------------------------------------------------------------------ closing
 
-    def _idle(self) -> Iterator[_Reader]:
+    def _close_idle(self) -> None:
+        """Close the connections of readers that run no statement."""
         for reader in tuple(self._readers):
             if reader.lock.acquire(blocking=False):
                 try:
-                    yield reader
+                    reader.close()
                 finally:
                     reader.lock.release()
 
     def let_go(self) -> bool:
         """Close every connection that is idle; they are opened again when needed. Returns whether none is left open."""
-        for reader in self._idle():
-            reader.close()
+        self._close_idle()
         if self._writer is not None and not self._turn:
             self._writer.close()
             self._writer = None
