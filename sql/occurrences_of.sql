@@ -1,8 +1,8 @@
--- When did some events happen again, whenever that was recorded? One row for each time, in the order in which they were recorded.
+-- When did some events happen again, and where is what was said then? One row for each occurrence after the first report, in the order in which they were recorded.
 --
 -- Parameters: :numbers, a JSON array of the numbers of the events.
--- Columns: event; number; occurred_at; tx; operation; body of that operation, and its length in bytes (0: there is none).
-SELECT h.event, h.number, h.occurred_at, h.tx, h.operation, coalesce(o.body, 0) AS body, coalesce(length(b.data), 0) AS length
+-- Columns: number; occurred_at; tx; operation; first and last, of the occurrences up to this one; event; body and length, of the operation (length 0: it has none).
+SELECT h.number, h.occurred_at, h.tx, h.operation, h.first, h.last, h.event, coalesce(o.body, 0) AS body, coalesce(length(b.data), 0) AS length
 FROM json_each(:numbers) j
 CROSS JOIN occurrence h ON h.event = j.value
 LEFT JOIN operation o ON o.number = h.operation

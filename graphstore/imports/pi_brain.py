@@ -175,7 +175,7 @@ class _Export:
                 for edge in (*sight.edges(ent, "out"), *sight.edges(ent, "into"))
             }
             held = {link: sight.held(link) for link in there}
-            self.past = sum(row < 0 and sight.was_made(link) for link, row in held.items())
+            self.past = len(sight.made_by_now(link for link, row in held.items() if row < 0))
             return [sight.link(row) for row in held.values() if row >= 0]
 
     def _edge(self, link: Link) -> Json:

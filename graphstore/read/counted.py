@@ -56,15 +56,11 @@ def counts(point: Point) -> Counts:
     return found
 
 
-def _bytes(point: Point) -> int:
-    """Return the bytes of all heads and bodies; within scopes, those of contents and of what was said of links."""
-    [found] = point.rows(JOURNAL_BYTES if point.whole is point else BYTES_INSIDE)
-    return found.bytes
-
-
 def stats(point: Point) -> dict[str, Any]:
     """Return counts and sizes of what was committed by now, whatever the coordinate."""
     found = counts(point)
+    # within scopes, of contents and of what was said of links
+    [size] = point.rows(JOURNAL_BYTES if point.whole is point else BYTES_INSIDE)
     if point.database.branch is not None:
         [its] = point.rows(BRANCH_TRANSACTIONS)
         last = max(point.database.line.fork, its.last_tx or 0) if its.transactions else None
@@ -78,7 +74,7 @@ def stats(point: Point) -> dict[str, Any]:
         "link_rows": found.link_periods,
         "operations": found.operations,
         "transactions": found.transactions,
-        "journal_bytes": _bytes(point),
+        "journal_bytes": size.bytes,
         "last_tx": None if found.last_tx is None else moment(found.last_tx),
         "custom_kinds": [kind.name for kind in point.rows(KINDS)],
     }

@@ -10,7 +10,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import Happened, Seen
 from graphstore.read.ids import LARGEST, Id, known, resolve
-from graphstore.read.linked import Linked, link_of, link_periods, links_around, links_of
+from graphstore.read.linked import Linked, link_of, link_periods, link_rows_around, links_around
 from graphstore.read.points import Point, as_json
 from graphstore.read.settings import snapshots
 from graphstore.values import content_diff, coordinates, spans
@@ -54,14 +54,6 @@ class Described(NamedTuple):
     standing: Standing = "stands"
 
 
-class WholeView(NamedTuple):
-    """Holds the nodes and events that stand, other things that links join, in the order of these, and the links that hold, in the order in which they were made."""
-
-    things: list[Node | Event]
-    absent: list[Node | Event]
-    links: list[Link]
-
-
 NODE = Statement("node", Described)
 NODES = Statement("nodes", Described)
 HISTORY = Statement("history", Described)
@@ -100,7 +92,7 @@ def event(point: Point, id: str) -> Event:
         raise InvalidError(f"{row.id!r} is a node. Read it with node({row.id!r}).")
     if row.standing not in _BELIEVED:
         raise NotFoundError(_absence(point, row))
-    return event_with_links(point, row, links_of(point, row.id, row.standing))
+    return event_with_links(point, row, link_rows_around(point, [row.id]))
 
 
 def history(point: Point, id: str) -> list[Version] | list[Link]:
@@ -192,16 +184,16 @@ def events(
     return [event_of(happened, row, tuple(links[row.id])) for row in rows]
 
 
-def whole_view(point: Point) -> WholeView:
-    """Return all that stands here, and the links that hold."""
+def whole_view(point: Point) -> tuple[list[Node | Event], list[Link]]:
+    """Return the nodes and events that stand here, then what else links join, in the order of these; and the links that hold, in the order in which they
+    were made."""
     found: list[Node | Event] = [*nodes(point), *events(point)]
     rows = point.rows(LINKS_HELD)
-    standings = {thing.id: thing.standing for thing in found}
-    ends = dict.fromkeys(end for row in rows for end in (row.source, row.target) if end not in standings)
-    absent = things(point, ends)
-    standings |= {id: thing.standing for id, thing in absent.items()}
-    links = [link_of(point, row, standings[row.source], standings[row.target]) for row in rows]
-    return WholeView(found, list(absent.values()), links)
+    known = {thing.id for thing in found}
+    ends = dict.fromkeys(end for row in rows for end in (row.source, row.target) if end not in known)
+    found += things(point, ends).values()
+    standing = {thing.id: thing.standing for thing in found}
+    return found, [link_of(point, row, standing[row.source], standing[row.target]) for row in rows]
 
 
 # ---------------------------------------------------------------------- helpers

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-import orjson
-
 from graphstore.ledger.chain import OWN
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point, as_json
+from graphstore.read.settings import setting_at
 from graphstore.values.fingerprints import NEVER_OPEN
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status
@@ -42,14 +41,7 @@ class Occurrence(NamedTuple):
     place_checksum: int | None
 
 
-class Setting(NamedTuple):
-    """The value of a setting, as JSON."""
-
-    value: str
-
-
 HAPPENED = Statement("happened", Occurrence)
-SETTING = Statement("setting", Setting)
 
 
 @dataclass
@@ -115,8 +107,7 @@ class Happened:
 
     def _defined_points(self) -> frozenset[str]:
         if self._points is None:
-            rows = self.point.rows(SETTING, name=POINTS)
-            self._points = frozenset(orjson.loads(rows[0].value) or ()) if rows else frozenset()
+            self._points = frozenset(setting_at(self.point, POINTS) or ())
         return self._points
 
 

@@ -7,13 +7,11 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-import orjson
-
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.columns import Column, Lists, Mark, Numbers
-from graphstore.read.happened import SETTING
 from graphstore.read.points import UNDONE, Point, as_json
+from graphstore.read.settings import setting_at
 from graphstore.read.standing_rules import Index
 from graphstore.values.period import OPEN, Instant
 
@@ -78,18 +76,6 @@ class VersionNumbered(NamedTuple):
     operation: int
 
 
-class LinkBeside(NamedTuple):
-    """A link, and that end of it by which it was asked for."""
-
-    number: int
-    id: str
-    kind: str
-    source: int
-    target: int
-    near: int
-    is_source: int
-
-
 class LinkOfKind(NamedTuple):
     """A link."""
 
@@ -116,6 +102,7 @@ class LinkRow(NamedTuple):
     body: int
     length: int
     operation: int
+    recorded_at: Instant
 
 
 class Done(NamedTuple):
@@ -130,43 +117,16 @@ class Done(NamedTuple):
     length: int
 
 
-class HeldNode(NamedTuple):
-    """A period of a node that holds, and the version that it has."""
-
-    entity: int
-    id: str
-    kind: str
-    key: str | None
-    scope: str
-    born: Instant
-    period: int
-    version: int
-    ordinal: int
-    body: int
-    length: int
-    operation: int
-    opened_by: int
-    valid_from: Instant
-    valid_to: Instant
-    tx_from: Instant
-    tx_to: Instant
-
-
-class Recorded(NamedTuple):
-    """When a period of a link was recorded."""
-
-    number: int
-    tx: Instant
-
-
 class OccurrenceOf(NamedTuple):
-    """A time at which an event happened again."""
+    """A time at which an event happened again, and the first and the last up to it."""
 
-    event: int
     number: int
     occurred_at: Instant
     tx: Instant
     operation: int
+    first: Instant
+    last: Instant
+    event: int
     body: int
     length: int
 
@@ -183,7 +143,7 @@ NAMES = Statement("names", Named)
 ENTITY_NUMBER = Statement("entity_number", Number)
 VERSIONS_NUMBERED = Statement("versions_numbered", VersionNumbered)
 VERSIONS_OF_ENTITIES = Statement("versions_of_entities", VersionNumbered)
-LINKS_BESIDE = Statement("links_beside", LinkBeside)
+LINKS_BESIDE = Statement("links_beside", LinkOfKind)
 LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
 LINKS_EVER = Statement("links_ever", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
@@ -192,9 +152,7 @@ FORGOTTEN = Statement("forgotten", Forgotten)
 SHAKY = Statement("shaky", Number)
 PERIODS_OF = Statement("periods_of", PeriodOf)
 CONFIRMATIONS_OF = Statement("confirmations_of", Confirmation)
-HELD_NODES = Statement("held_nodes", HeldNode)
-LINKS_MADE = Statement("links_made", Number)
-LINK_SINCE = Statement("link_since", Recorded)
+HELD_NODES = Statement("held_nodes", PeriodOf)
 OCCURRENCES_OF = Statement("occurrences_of", OccurrenceOf)
 
 
@@ -204,7 +162,7 @@ _PERIOD = ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")
 _LINK = ("l_name", "l_kind", "l_src", "l_tgt")
 _LINK_PERIOD = ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")
 _CLAIM = ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
-_OCCURRENCE = ("s_at", "s_tx", "s_op")
+_OCCURRENCE = ("s_at", "s_tx", "s_op", "s_first", "s_last")
 _OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
 """The columns of each table, in the order in which statements give them after the number of the row."""
 
@@ -229,7 +187,6 @@ class IndexOfRows(Index):
     def __init__(self, point: Point) -> None:
         self._point = point
         self._since: dict[int, Instant] = {}  # when rows of links were recorded first
-        self._made: dict[int, bool] = {}  # whether links were made by here
         self._holding: dict[int, int] = {}  # rows of nodes that hold here, where all were read
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
         columns: dict[str, Any] = {"ids": Numbers(self._number_of)}
@@ -237,7 +194,7 @@ class IndexOfRows(Index):
             (_ENTITY, self.read_entities),
             (_VERSION, self.read_versions),
             (_OPERATION, self._read_operations),
-            ((*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "s_first", "s_last", "rows_of_link"), None),
+            ((*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "rows_of_link"), None),
         ):  # fmt: skip
             columns |= {name: Column(OPEN, partial(self._read_one, read)) for name in names}
         lists: dict[str, Callable[[list[Any]], object]] = {
@@ -296,23 +253,10 @@ class IndexOfRows(Index):
 
     def setting_at(self, name: str, tx: Instant) -> Any:
         """Return the setting of a name as it was at `tx`, None when it was not set by then."""
-        rows = Point(self._point.database, OPEN, tx).rows(SETTING, name=name)
-        return orjson.loads(rows[0].value) if rows else None
-
-    def was_made(self, link: int) -> bool:
-        """Return True if a link that was read was made by here."""
-        if link not in self._made:
-            fresh = [*self.l_name.keys() - self._made.keys()]
-            made = {row.number for row in self._point.rows(LINKS_MADE, numbers=as_json(fresh))}
-            self._made.update((each, each in made) for each in fresh)
-        return self._made[link]
+        return setting_at(Point(self._point.database, OPEN, tx), name)
 
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
-        if row not in self._since:
-            fresh = [*self.k_link.keys() - self._since.keys()]
-            found = self._point.rows(LINK_SINCE, numbers=as_json(fresh))
-            self._since.update({each.number: each.tx for each in found})
         return self._since[row]
 
     # ------------------------------------------------------------------ reading
@@ -360,9 +304,13 @@ class IndexOfRows(Index):
         for ent in missing:
             self.out[ent], self.into[ent] = [], []
         links = self._point.rows(LINKS_BESIDE, numbers=as_json(missing)) if missing else []
-        for link in links:
-            (self.out if link.is_source else self.into)[link.near].append(link.number)
         self._add_links(links)
+        asked = set(missing)
+        for link in links:
+            if link.source in asked:
+                self.out[link.source].append(link.number)
+            if link.target in asked:
+                self.into[link.target].append(link.number)
 
     def read_links_of(self, kinds: Iterable[str]) -> list[int]:
         """Read the links of some kinds that hold here, at once. Returns them in the order in which they were made."""
@@ -387,13 +335,10 @@ class IndexOfRows(Index):
     def read_held_nodes(self) -> list[int]:
         """Read what holds here of all nodes, at once. Returns the rows, in the order in which the nodes were first known."""
         found = self._point.rows(HELD_NODES)
-        self._fill(_ENTITY, [(row.entity, row.id, 0, *row[2:6]) for row in found])
-        self._fill(_VERSION, [(row.version, row.entity, *row[8:12]) for row in found])
-        self._fill(
-            _PERIOD, [(row.period, row.entity, row.version, *row[13:17], row.opened_by) for row in found]
-        )
-        self._holding.update((row.entity, row.period) for row in found)
-        return [row.period for row in found]
+        self._fill(_PERIOD, found)
+        self.read_versions([row.version for row in found])
+        self._holding.update((row.entity, row.number) for row in found)
+        return [row.number for row in found]
 
     def read_events(self, numbers: Iterable[int]) -> None:
         """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
@@ -413,9 +358,7 @@ class IndexOfRows(Index):
         self.read_things(entities)
         self.read_links(entities)
         self._read_times(ent for ent in entities if self.is_event[ent])
-        named = {self.names[ent]: ent for ent in entities}
-        unread = self.confirmed.unread(named)
-        self._add_confirmations(unread, [named[id] for id in unread])
+        self._read_confirmations(self.confirmed.unread(self.names[ent] for ent in entities))
 
     def read_ends(self, entities: Iterable[int]) -> set[int]:
         """Read what the links of some things lead to, at once. Returns these."""
@@ -433,7 +376,7 @@ class IndexOfRows(Index):
         self._read_periods(self.rows_of.unread(entities))
         self._read_occurrences(self.seen_of.unread(entities))
 
-    def _add_links(self, links: Iterable[LinkBeside | LinkOfKind]) -> None:
+    def _add_links(self, links: Iterable[LinkOfKind]) -> None:
         fresh = {link.number: link for link in links if link.number not in self.l_kind}
         if not fresh:
             return
@@ -442,6 +385,7 @@ class IndexOfRows(Index):
         rows = self._point.rows(LINK_ROWS, numbers=as_json(list(fresh)))
         self._fill(_LINK_PERIOD, rows)
         self._fill(_CLAIM, [(row.claim, *row[7:]) for row in rows])
+        self._since.update((row.number, row.recorded_at) for row in rows)
         for row in rows:
             self.rows_of_link[row.link].append(row.number)
 
@@ -457,19 +401,14 @@ class IndexOfRows(Index):
 
     def _read_occurrences(self, events: list[int]) -> None:
         found = self._point.rows(OCCURRENCES_OF, numbers=as_json(events)) if events else []
-        self._fill(_OCCURRENCE, [row[1:5] for row in found])
-        bounds: dict[int, tuple[Instant, Instant]] = {}
-        for ent, number, at, tx, operation, body, length in found:
-            first, last = bounds.get(ent, (at, at))
-            bounds[ent] = self.s_first[number], self.s_last[number] = min(first, at), max(last, at)
-            self.o_tx[operation], self.o_pos[operation], self.o_len[operation] = tx, body, length
+        self._fill(_OCCURRENCE, found)
+        self._fill(
+            ("o_tx", "o_pos", "o_len"), [(row.operation, row.tx, row.body, row.length) for row in found]
+        )
         self._list("seen_of", events, ((row.event, row.number) for row in found))
 
     def _read_confirmations(self, ids: list[str]) -> None:
-        self._add_confirmations(ids, [self.ids.get(id, -1) for id in ids])
-
-    def _add_confirmations(self, ids: list[str], numbers: list[int]) -> None:
-        found = self._point.rows(CONFIRMATIONS_OF, numbers=as_json(numbers)) if ids else []
+        found = self._point.rows(CONFIRMATIONS_OF, ids=as_json(ids)) if ids else []
         self._list("confirmed", ids, found)
 
     def _list(self, name: str, things: Iterable[Any], rows: Iterable[tuple[Any, int]]) -> None:

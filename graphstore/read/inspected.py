@@ -15,7 +15,7 @@ from graphstore.read.described import (
     version_of,
 )
 from graphstore.read.link_story import inspected
-from graphstore.read.linked import Linked, link_of, link_period_rows, links_of
+from graphstore.read.linked import Linked, link_of, link_period_rows, link_rows_around
 from graphstore.read.points import Point
 from graphstore.values.models import Event, Inspection, Link, LinkInspection, Node
 from graphstore.values.period import Instant
@@ -44,7 +44,7 @@ def inspect(point: Point, id: str) -> Inspection | LinkInspection:
         if periods:
             return inspected(point, periods)
         row, number = resolved_row(point, id)
-    links = links_of(point, row.id, row.standing)
+    links = link_rows_around(point, [row.id])
     begun = _sentences(point, row.id, links)
     node: Node | Event
     if row.is_event:

@@ -41,7 +41,6 @@ BACKLINKS_TO = Statement("backlinks_to", Linked)
 LINK_PERIODS = Statement("link_periods", Linked)
 LINK_HISTORY = Statement("link_history", Linked)
 LINKS_AROUND = Statement("links_around", Linked)
-LINKS_OF = Statement("links_of", Linked)
 LINKS_OVER = Statement("links_over", Linked)
 
 
@@ -89,7 +88,7 @@ def link_history(point: Point, source: str, kind: str, target: str) -> list[Link
     first, last = resolve(point, said.source)[0].id, resolve(point, said.target)[0].id
     pairs = {first: last, last: first} if said.kind.symmetric else {first: last}
     rows = point.rows(LINK_HISTORY, kinds=as_json([said.kind.name]), pairs=as_json(pairs))
-    return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
+    return [link_of(point, row) for row in rows]
 
 
 def supersedes(point: Point, id: str) -> list[Link]:
@@ -123,7 +122,7 @@ def _links(statement: Statement[Linked], point: Point, id: str, wanted: LinkFilt
 def links_around(point: Point, ids: list[str]) -> dict[str, list[Link]]:
     """Return the links that hold at either end of some things, by their ids: of each in the order of (valid_from, tx_from, id)."""
     found: dict[str, list[Link]] = {id: [] for id in ids}
-    for row in point.rows(LINKS_AROUND, ids=as_json(ids)):
+    for row in link_rows_around(point, ids):
         link = link_of(point, row)
         for id in (link.source, link.target):
             if id in found:
@@ -141,15 +140,9 @@ def link_period_rows(point: Point, id: str) -> list[Linked]:
     return point.rows(LINK_PERIODS, id=id) if isinstance(id, str) else []
 
 
-def links_of(point: Point, id: str, standing: Standing) -> list[Linked]:
-    """Return the links that hold here at either end of a thing that has this standing, by (valid_from, tx_from, id), as they are stored."""
-    rows = point.rows(LINKS_OF, id=id)
-    return [
-        row._replace(
-            source_standing=row.source_standing or standing, target_standing=row.target_standing or standing
-        )
-        for row in rows
-    ]
+def link_rows_around(point: Point, ids: list[str]) -> list[Linked]:
+    """Return the links that hold here at either end of some things, each once, by (valid_from, tx_from, id), as they are stored."""
+    return point.rows(LINKS_AROUND, ids=as_json(ids))
 
 
 def link_of(

@@ -7,11 +7,16 @@ from typing import Any, NamedTuple
 import orjson
 
 from graphstore.ledger.statements import Statement
-from graphstore.read.happened import SETTING
 from graphstore.read.points import Point
 from graphstore.values.models import Snapshot
 from graphstore.values.period import OPEN, instant
 from graphstore.values.snapshot_settings import KEPT, snapshot_of
+
+
+class Setting(NamedTuple):
+    """The value of a setting, as JSON."""
+
+    value: str
 
 
 class Named(NamedTuple):
@@ -21,13 +26,19 @@ class Named(NamedTuple):
     value: str
 
 
+SETTING = Statement("setting", Setting)
 SETTINGS = Statement("settings", Named)
+
+
+def setting_at(point: Point, name: str) -> Any:
+    """Return the value that a setting of the store had by `tx`; None when it was not set by then."""
+    rows = point.rows(SETTING, name=name)
+    return orjson.loads(rows[0].value) if rows else None
 
 
 def setting(point: Point, name: str) -> Any:
     """Return the value that a setting of the store was given last; None when it was never set."""
-    rows = Point(point.database, OPEN, OPEN).rows(SETTING, name=name)
-    return orjson.loads(rows[0].value) if rows else None
+    return setting_at(Point(point.database, OPEN, OPEN), name)
 
 
 def snapshots(point: Point) -> list[Snapshot]:

@@ -159,10 +159,6 @@ class Index:
         """Return the links on one side of an entity: those of the kinds, and perhaps others; in order."""
         return side.get(ent, [])
 
-    def rows_of_version(self, ent: int, number: int) -> list[int]:
-        """Return the rows of a version of an entity, in the order they were written."""
-        return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
-
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
         if self.o_verb[self.k_op[row]] != UNDO:

@@ -5,7 +5,6 @@ The numbers of entities, rows, links and operations are valid for one read. Func
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, cast
 
@@ -23,7 +22,6 @@ from graphstore.values.vocabulary import Kind
 from graphstore.view.core_state import Core
 
 Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
-Side = dict[int, list[int]]  # entity -> links
 
 
 class Edge(NamedTuple):
@@ -231,9 +229,8 @@ class Rows:
     def last_row(self, ent: int, number: int) -> int:
         """Return the row of a version written last, or -1."""
         index = self.index
-        rows = index.rows_of_version(ent, number)
-        known = bisect_right(rows, self.tx, key=index.r_tx.__getitem__)
-        return rows[known - 1] if known else -1
+        rows = (row for row in reversed(index.rows_of[ent]) if index.v_num[index.r_ver[row]] == number)
+        return next((row for row in rows if index.r_tx[row] <= self.tx), -1)
 
     # ------------------------------------------------------------------ links
 
@@ -243,11 +240,7 @@ class Rows:
 
     def links_either(self, ent: int) -> list[int]:
         """Return the link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""
-        index = self.index
-        if ent not in index.out and ent not in index.into:
-            return []
-        rows = {*self.rows_of_links(index.out, ent), *self.rows_of_links(index.into, ent)}
-        return sorted(rows, key=self.link_order)
+        return sorted({*self.links_around(ent, "out"), *self.links_around(ent, "into")}, key=self.link_order)
 
     def edge(self, row: int) -> Edge:
         """Return the link of a row."""
@@ -288,22 +281,10 @@ class Rows:
         self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
     ) -> list[int]:
         """Return the link rows that hold here with an entity as their source (`out`) or target (`into`), by (valid_from, tx_from, id)."""
-        return self.rows_of_links(self.index.out if side == "out" else self.index.into, ent, kinds)
-
-    def rows_of_links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[int]:
-        """Return the link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
-        if ent not in side:
-            return []
-        index, valid, tx = self.index, self.valid, self.tx
-        find, of_kind = index.find_link, index.l_kind
-        rows = [
-            row
-            for link in side[ent]
-            if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
-        ]
-        if len(rows) > 1:
-            rows.sort(key=self.link_order)
-        return rows
+        index = self.index
+        links = (index.out if side == "out" else index.into).get(ent, ())
+        held = (self.held(link) for link in links if kinds is None or index.l_kind[link] in kinds)
+        return sorted((row for row in held if row >= 0), key=self.link_order)
 
     def link_order(self, row: int) -> tuple[Instant, Instant, str]:
         """Return the order of links: when they begin to hold, when they were recorded, id."""
@@ -340,11 +321,7 @@ class Rows:
 
     def links_of(self, ent: int) -> tuple[Link, ...]:
         """Return the links that hold here on either side of an entity."""
-        index = self.index
-        if ent not in index.out and ent not in index.into:
-            return ()
-        rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
-        return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
+        return tuple(map(self.link, self.links_either(ent)))
 
     def link(self, row: int) -> Link:
         """Return a row of a link as a value."""

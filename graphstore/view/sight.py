@@ -83,6 +83,7 @@ TURNS = Statement("turns", Turn)
 TRANSACTIONS_BY = Statement("transactions_by", Turn)
 LOOKED_UP = Statement("looked_up", LookedUp)
 LINK_MADE = Statement("link_made", Made)
+LINKS_MADE = Statement("links_made", Number)
 VERSION_PERIODS = Statement("version_periods", VersionPeriod)
 _BELIEVED_BY = "SELECT version FROM period WHERE tx_from <= ? ORDER BY number"
 CLOSING = Statement("closing", Number)
@@ -143,6 +144,10 @@ class Sight(Rows):
     def links_made(self) -> int:
         """Return how many links were ever made."""
         return counts(self.point).links
+
+    def made_by_now(self, links: Iterable[int]) -> set[int]:
+        """Return those of some links that were made by the sight's tx."""
+        return {row.number for row in self.point.rows(LINKS_MADE, numbers=as_json(list(links)))}
 
     def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
         """Return every node known here with a key in a scope, of one kind or (None) of any, in the order they were first known."""
@@ -438,10 +443,6 @@ class Sight(Rows):
         if memo.get("state") != state or len(memo) > _MEMOS:
             whole.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
         return memo
-
-    def was_made(self, link: int) -> bool:
-        """Return True if a link was made by the sight's tx."""
-        return self.index.was_made(link)
 
     @property
     def _whole(self) -> Core:

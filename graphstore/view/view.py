@@ -550,10 +550,10 @@ class Reader(Painted):
         import networkx
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
-        found = self._by_rows(described.whole_view)
-        for thing in (*found.things, *found.absent):
+        things, links = self._by_rows(described.whole_view)
+        for thing in things:
             graph.add_node(thing.id, **thing.model_dump(exclude={"links"}))  # they are the edges
-        for link in found.links:
+        for link in links:
             graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
 

@@ -35,8 +35,8 @@ class Weights:
         index = sight.index
         row = sight.find(ent)
         stated = self._stated(index.r_ver[row])
-        rows = sight.rows_of_links(index.out, ent, self._walked)
-        rows += sight.rows_of_links(index.into, ent, self._walked)
+        rows = sight.links_around(ent, "out", self._walked)
+        rows += sight.links_around(ent, "into", self._walked)
         importance = share(stated.get("importance"))
         if importance is None:
             importance = self._by_strength(rows)
