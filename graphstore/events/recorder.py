@@ -616,8 +616,8 @@ class Recorder:
             happened = sight.happened
             ents = {id: sight.entity(id) for id in watched}
             known = [ent for ent in ents.values() if ent >= 0]
-            sight.index.read_things(known)
-            sight.index.read_events(known)
+            sight.read_things(known)
+            sight.read_events(known)
             for id, ent in ents.items():
                 if ent >= 0 and sight.find(ent) >= 0 and happened.status(ent) == "active":
                     active[id] = (happened.episodes(ent)[-1][0], happened.seen(ent)[1])

@@ -183,7 +183,7 @@ class _History:
             near: Iterable[int] = sight.happening(begin, end + 1, asked.types)
         else:
             around = {*sight.neighbours(related), related}
-            sight.index.read_events(around)
+            sight.read_events(around)
             near = filter(sight.is_event, around)
         found = []
         for ent in near:

@@ -228,7 +228,7 @@ def _added(sight: Rows, ent: int) -> list[Event]:
 
 def _added_to(sight: Sight, events: Iterable[Event]) -> dict[str, tuple[Event, ...]]:
     ents = {event.id: sight.entity(event.id) for event in events}
-    sight.index.read_links(ents.values())
+    sight.read_links(ents.values())
     found = {id: tuple(_added(sight, ent)) for id, ent in ents.items()}
     return {id: some for id, some in found.items() if some}
 

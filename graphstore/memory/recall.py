@@ -230,7 +230,7 @@ def _standing(
         followed = frozenset.union(*view.vocabulary.named(along)) or None
         near = Near(sight, followed, direction, fan_out, lens.seen(sight))
         seeds = _seeds(found, meant, k)
-        sight.index.read_links(seeds)
+        sight.read_links(seeds)
         reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
         if weigh is not None:
             reached = {

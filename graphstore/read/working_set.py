@@ -610,8 +610,8 @@ class WorkingSet(Index):
     def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
         """Return the periods over which each version since `mark` was said last, without those of rows that the transaction will keep."""
         fresh = self.rows_of.added.get(ent, [])
-        if not fresh or self._shows_all_said(ent, fresh):
-            return {}
+        if not fresh or (ent not in self.ghosts and all(self.r_close[row] < 0 for row in fresh)):
+            return {}  # those rows show all that was said
         kept: dict[int, BelievedRows] = defaultdict(lambda: BelievedRows(self.r_from.__getitem__))
         for row in fresh:
             if self.r_close[row] < 0:
@@ -627,19 +627,6 @@ class WorkingSet(Index):
             holes = [(self.r_from[row], self.r_to[row]) for row in rows]
             found.setdefault(ver, []).extend(without_all((start, stop), holes))
         return found
-
-    def _shows_all_said(self, ent: int, rows: list[int]) -> bool:
-        """Return True if those of these rows that are believed are plainly all that they said last: each that is closed was replaced whole by the next one."""
-        if ent in self.ghosts:
-            return False
-        begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op
-        first, last, gone, before = 0, 0, False, -1
-        for row in rows:
-            start, stop, op = begun[row], ended[row], opened[row]
-            if op < before or op != told[self.r_ver[row]] or (gone and (first < start or stop < last)):
-                return False
-            first, last, gone, before = start, stop, closed[row] >= 0, op
-        return not gone
 
     def _is_said_later(self, ent: int, start: Instant, stop: Instant, ver: int, span: Period) -> bool:
         """Return False if nothing was said of an entity after a version that is believed over a part of a period."""

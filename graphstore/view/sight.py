@@ -469,6 +469,22 @@ class Sight(Rows):
         """Return the point of a ledger whose rows are read here."""
         return cast(RowCore, self.core).point
 
+    def read_names(self, ents: Iterable[int]) -> None:
+        """Read what things are at once."""
+        self.index.read_entities(ents)
+
+    def read_things(self, ents: Iterable[int]) -> None:
+        """Read things with their periods and versions at once."""
+        self.index.read_things(ents)
+
+    def read_links(self, ents: Iterable[int]) -> None:
+        """Read the links of things at once."""
+        self.index.read_links(ents)
+
+    def read_events(self, ents: Iterable[int]) -> None:
+        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        self.index.read_events(ents)
+
     def read_weighed(self, ents: Iterable[int]) -> None:
         """Read all that things are weighed by at once."""
         ents = list(ents)
