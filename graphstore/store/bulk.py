@@ -32,19 +32,14 @@ from graphstore.write.writer import Progress, Writer
 
 DEFAULT_KIND = "fact"
 _BLOCK = 65_536  # rows for which is read ahead at once
-_NAMING = {
-    "events": ("id",),
-    "versions": ("node_id",),
-    "links": ("source", "target"),
-}  # columns with ids of things
+# columns with ids of things
+_NAMING = {"events": ("id",), "versions": ("node_id",), "links": ("source", "target")}
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
-_Opened = dict[
-    int, tuple[str, datetime]
-]  # row number of a link that will be taken back -> its id, and when it begins
-Step = tuple[
-    int, str, Sequence[int], list[Period]
-]  # what it is, the table, the rows; of retractions the period of each
+# row number of a link that will be taken back -> its id, and when it begins
+_Opened = dict[int, tuple[str, datetime]]
+# what it is, the table, the rows; of retractions the period of each
+Step = tuple[int, str, Sequence[int], list[Period]]
 _NEXT_NUMBERS = "SELECT entity, version, link_period, occurrence FROM next_number"
 _STORED = """
 SELECT (SELECT count(*) FROM entity WHERE number >= ?1), (SELECT count(*) FROM entity WHERE number >= ?1 AND is_event = 1),

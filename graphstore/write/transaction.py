@@ -92,14 +92,12 @@ class Transaction:
         self.index = index
         self.tx = tx
         self.branches: list[list[Any]] = []  # operations on branches: verb, name, where one begins
-        self.aliases: list[
-            tuple[int, int]
-        ] = []  # (number on a branch, version) of each version merged from it
+        # of each version merged from a branch: its number there, and the version
+        self.aliases: list[tuple[int, int]] = []
         self.author = author
         self.spoiled = False  # a verb was interrupted between two steps
-        self.on_working_set: Callable[[], AbstractContextManager[None]] = (
-            nullcontext  # lets a block read from `index`
-        )
+        # lets a block read from `index`
+        self.on_working_set: Callable[[], AbstractContextManager[None]] = nullcontext
         self.is_deciding = False  # whether a verb is under way that changes more than other verbs it calls
         self._answers: list[ref[Value]] = []
         self.bodies = pending
@@ -108,18 +106,16 @@ class Transaction:
         self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
         # of those: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
-        self.taken_before: dict[
-            int, list[Taken]
-        ] = {}  # supersedes link -> the periods it had taken, before this transaction changed them
-        self._retaken: list[int] = []  # supersessions whose list was set, in order
+        # supersessions whose list of what they have taken was set: by any verb, and those by verbs that did not fail in order
+        self.taking: set[int] = set()
+        self._retaken: list[int] = []
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
         self.call: Call | None = None  # the verb that opens operations now
         # operation -> what its effects do not show of the arguments given, see `given_arguments`; in the order of operations
         self.args: dict[int, Json] = {}
-        self.starts: dict[int, Instant] | None = (
-            None  # of a bulk load: when what an operation describes begins
-        )
+        # of a bulk load: when what an operation describes begins
+        self.starts: dict[int, Instant] | None = None
         self._reason: Json = {} if reason is None else {"reason": reason}
         self.why = self.body(dict(self._reason)) if self._reason else (0, 0)
         self.begun = self.point(self.mark)
@@ -333,7 +329,7 @@ class Transaction:
         """Yield the versions that are believed now, and those that a supersession replaced, which may be believed again."""
         index = self.index
         yield from (index.r_ver[row] for row in index.now_of[ent])
-        for link in self.taken_before:
+        for link in self.taking:
             if index.l_tgt[link] == ent and index.l_kind[link] == "supersedes":
                 yield from (ver for ver, _, _ in index.taken.get(link, ()))
 
@@ -370,7 +366,7 @@ class Transaction:
 
     def set_taken(self, link: int, pieces: list[Taken]) -> None:
         self._retaken.append(link)
-        self.taken_before.setdefault(link, self.index.taken.get(link) or [])
+        self.taking.add(link)
         self.index.set_taken(link, pieces)
 
     def free(self, link: int, freed: Period) -> list[Taken]:
@@ -515,8 +511,8 @@ class Composer:
             self._write_gaps(last, set(lists["entities"]))
             self._write_unstored(last, lists)
         self._write_turns(last, lists, died)
-        if self.work.taken_before:
-            self._write_taken(last, lists, self.work.taken_before)
+        if self.work.taking:
+            self._write_taken(last, lists, self.work.taking)
         lines[0].head.update(self._of_the_store())
         if self.work.branches or self.work.aliases:
             self._branches(last, set(lists.get("versions", ())))
@@ -574,7 +570,7 @@ class Composer:
         # and so does what a supersession took: it can be restored
         last |= {
             ver
-            for link in self.work.taken_before
+            for link in self.work.taking
             for ver, _, _ in index.taken.get(link, ())
             if ver >= mark.versions
         }

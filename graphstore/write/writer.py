@@ -44,10 +44,7 @@ from graphstore.write.transaction import Born, Call, Transaction
 T = TypeVar("T")
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
-_BEHIND, _AHEAD = (
-    3_600_000_000,
-    7 * 86_400_000_000,
-)  # microseconds between clock and last transaction that are told
+_BEHIND, _AHEAD = 3_600_000_000, 7 * 86_400_000_000  # microseconds from last transaction to clock
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
 _DOORS = 500  # transactions whose door is remembered
 _LIMITS = f"SELECT 1 FROM setting WHERE name = '{retention.RETENTION}' LIMIT 1"
@@ -75,9 +72,7 @@ class Writer(Reader):
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
-    _is_grouping = (
-        False  # whether a group of transactions is open; of the trunk, while the writer's lock is held
-    )
+    _is_grouping = False  # whether a group of transactions is open; of the trunk, with the writer's lock held
 
     def __init__(
         self, place: Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
