@@ -779,7 +779,7 @@ class GraphStore(Store):
         return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
 
     def _verify_branches(self) -> Iterator[Problem]:
-        held = [line for line in self._lines if isinstance(line, Branch) and "_core" in vars(line)]
+        held = [line for line in self._lines if isinstance(line, Branch)]
         for line in held:  # the rows of all branches were compared with the chain
             for problem in line._core.graphs.verify():
                 yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
@@ -974,37 +974,21 @@ class Branch(Store):
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
         self._begun = trunk._begun
         self._asked = trunk._asked
-        self._closed: str | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "_core":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        with self._trunk._core.lock:
-            if "_core" not in vars(self):
-                self._core = self._make_core()
-            return self._core
-
-    def _make_core(self) -> Core:
-        trunk = self._trunk._core
-        trunk.refuse_closed()
-        if self._closed:
-            raise InvalidError(self._closed)
-        vocabulary, ledger = Vocabulary(), self._trunk._ledger
-        rows = BranchLedger(ledger, self.name, self._made)
+        core, ledger, vocabulary = trunk._core, trunk._ledger, Vocabulary()
+        rows = BranchLedger(ledger, name, made)
         graphs = Graphs(
             None, ledger, vocabulary,
-            driver=trunk.graphs.driver, notify=self.notices.append, ledger=rows,
+            driver=core.graphs.driver, notify=self.notices.append, ledger=rows,
         )  # fmt: skip
-        if trunk.graphs.workers is not None:
-            graphs.serve(trunk.graphs.workers)
-        core = Core(
-            ledger, vocabulary, graphs,
-            rows=rows, lock=trunk.lock, vectors=trunk.vectors,
-        )  # fmt: skip
+        if core.graphs.workers is not None:
+            graphs.serve(core.graphs.workers)
         vocabulary.extend(rows.last_tx_and_new_kinds()[1] or ())
         if rows.is_deleted:
             raise InvalidError(self._over())
-        return core
+        self._core = Core(
+            ledger, vocabulary, graphs,
+            rows=rows, lock=core.lock, vectors=core.vectors,
+        )  # fmt: skip
 
     def _record(self) -> BranchRecord | None:
         return self._trunk._branch_records().made(self.name, self._made)
@@ -1026,10 +1010,6 @@ class Branch(Store):
 
     def _keep_small(self) -> None:
         self._trunk._keep_small()
-
-    def _write_accesses(self) -> None:
-        if "_core" in vars(self):
-            super()._write_accesses()
 
     def _keep_accesses(self) -> None:
         self.flush_accesses()
@@ -1063,11 +1043,6 @@ class Branch(Store):
         with self._trunk._core.lock:
             if self._trunk._in_use.pop((self.name, self._made), None) is not None:
                 self._lines.remove(self)
-
-    def _let_go(self, why: str) -> None:
-        self._closed = why
-        if "_core" in vars(self):
-            super()._let_go(why)
 
     def __repr__(self) -> str:
         return f"<Branch {self.name!r} of {self._trunk!r}>"

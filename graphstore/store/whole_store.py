@@ -158,8 +158,7 @@ class WholeStore(Writer):
         with self._core.lock:
             if not self._core.closed:
                 for line in self._lines:
-                    if "_core" in vars(line):
-                        line._core.graphs.serve(workers)
+                    line._core.graphs.serve(workers)
 
     def snapshot(self, name: str) -> Snapshot:
         """Give the present coordinate a name that `as_of(name)` accepts, for ever.

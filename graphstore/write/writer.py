@@ -637,7 +637,7 @@ class Writer(Reader):
     def _read_again(self) -> None:
         """Forget what a transaction that was not kept has defined, on every line."""
         with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
-            for each in [line._core for line in self._lines if "_core" in vars(line)]:
+            for each in [line._core for line in self._lines]:
                 each.kinds.read_again(each.rows.database)
                 each.vocabulary.reset(each.kinds.kinds)
                 each.forget_found()
@@ -811,8 +811,7 @@ def _after_fork() -> None:
             store._writer = threading.RLock()
             for line in store._lines[1:]:
                 line._writer = store._writer
-                if "_core" in vars(line):
-                    line._core.closed, line._core.lock = store._core.closed, store._core.lock
+                line._core.closed, line._core.lock = store._core.closed, store._core.lock
 
 
 if hasattr(os, "register_at_fork"):
