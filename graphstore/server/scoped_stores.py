@@ -138,10 +138,10 @@ class ScopedWrites:
             for thing in made[self._checked :]:
                 self._refuse(thing, drawn)
             try:
-                self._part._core.hide_rows()  # those that were only tried
+                self._part._hide_rows()  # those that were only tried
                 with given(drawn):
                     work(self.main.store)
-                self.main.store._core.hide_rows()
+                self.main.store._hide_rows()
             except GraphStoreError as error:
                 raise ConflictError(
                     "this cannot be done here: a setting of the store, such as whom it trusts, or what is outside your scopes is in its way. "

@@ -618,6 +618,10 @@ class Writer(Reader):
             finally:
                 self._trying = None
 
+    def _hide_rows(self) -> None:
+        """Take back the rows that the open transaction shows to its own reads."""
+        self._core.hide_rows()
+
     def _close_group(self) -> Instant:
         """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
         core = self._core
