@@ -127,6 +127,5 @@ class LockedError(EngineError):
 class WriteConflictError(EngineError):
     """Another process wrote to the store before this transaction was there: nothing of it was kept, for what it rests on may have changed.
 
-    A verb by itself is decided again without it, some times. The block of a `transaction()` is not: run it again, or give it as a function to
-    `in_transaction`.
+    Writers of a folder take turns, so none of them raises it. Run the transaction again.
     """

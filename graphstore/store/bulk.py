@@ -331,7 +331,7 @@ class _Loader:
         stop = self.row("links").get("valid_to")
         link, begun = self.opened.pop(self.number)
         first = len(self.index.o_tx)
-        verbs.unlink(self.act, link, begun, None if stop is None else moment(stop), None)
+        verbs.unlink(self.act, link, (begun, None if stop is None else moment(stop)), None)
         self._record(first, bounds(instant(begun), stop))
 
 

@@ -406,9 +406,9 @@ class Store(WholeStore):
         with self._verb(is_narrow=True) as work:
             act = Act(self._core, work)
             if link_id is not None:
-                verbs.unlink(act, link_id, valid_from, valid_to, reason)
+                verbs.unlink(act, link_id, (valid_from, valid_to), reason)
             elif source is not None and kind is not None and target is not None:
-                verbs.unlink_said(act, source, kind, target, valid_from, valid_to, reason)
+                verbs.unlink(act, "", (valid_from, valid_to), reason, (source, kind, target))
 
     def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
         """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.

@@ -9,7 +9,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
-from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap
+from graphstore.values.period import ALWAYS, OPEN, Instant, TimeLike, exactly, overlap
 from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
 from graphstore.view.rows import of_sentence
 from graphstore.write.act import Act, new_id
@@ -154,32 +154,22 @@ def supersede(
 
 
 def unlink(
-    act: Act, link_id: str, valid_from: TimeLike | None, valid_to: TimeLike | None, reason: str | None
-) -> None:
-    """See `GraphStore.unlink`."""
-    link = act.known_link(link_id)
-    _unlink(act, [link], f"link {act.index.l_name[link]!r}", part(valid_from, valid_to, act.time), reason)
-
-
-def unlink_said(
     act: Act,
-    source: str,
-    kind: str,
-    target: str,
-    valid_from: TimeLike | None,
-    valid_to: TimeLike | None,
+    link_id: str,
+    bounds: tuple[TimeLike | None, TimeLike | None],
     reason: str | None,
+    sentence: tuple[str, str, str] | None = None,
 ) -> None:
-    """See `GraphStore.unlink`: every link that says `source kind target`."""
-    said = act.core.vocabulary.sentence(source, kind, target, "explicit")
-    ends = act.known(said.source), said.kind, act.known(said.target)
-    links = of_sentence(act.index, *ends)
-    what = f"'{said.source} {said.kind.name} {said.target}'"
-    _unlink(act, links, what, part(valid_from, valid_to, act.time), reason)
-
-
-def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | None) -> None:
+    """See `GraphStore.unlink`. `sentence`: the source, the kind and the target of every link that says so, in place of one link."""
     index, work = act.index, act.work
+    if sentence is None:
+        links = [act.known_link(link_id)]
+        what = f"link {index.l_name[links[0]]!r}"
+    else:
+        said = act.core.vocabulary.sentence(*sentence, "explicit")
+        links = of_sentence(index, act.known(said.source), said.kind, act.known(said.target))
+        what = f"'{said.source} {said.kind.name} {said.target}'"
+    over = part(*bounds, act.time)
     rows = [row for link in links for row in index.believed_link(link, work.tx)]
     rows = [row for row in rows if overlap((index.k_from[row], index.k_to[row]), over)]
     if not rows:
