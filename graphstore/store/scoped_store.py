@@ -57,9 +57,10 @@ class ScopedStore(GraphStore):
         work, others = self._open, self._of._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        now, last = self._of._coordinate()[0], self._last_tx
-        # the last tx of the whole would tell when something outside was written
-        known = now if others is None else min(now, others.tx - 1)
+        now, known = self._of._coordinate()
+        if self._of._place.shared:  # its last tx would tell when something outside was written
+            known = now if others is None else min(now, others.tx - 1)
+        last = self._last_tx
         return max(self._told_time(), last), max(known, last)
 
     @property

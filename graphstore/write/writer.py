@@ -72,7 +72,8 @@ class Writer(Reader):
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
-    _is_grouping = False  # whether a group of transactions is open; of the trunk, with the writer's lock held
+    # of the trunk: the thread whose group of transactions is open, and the first instant of that. Only that thread sees them before the end
+    _group_thread, _group_first = 0, OPEN
 
     def __init__(
         self, place: Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
@@ -80,7 +81,8 @@ class Writer(Reader):
         self._place = place
         self._clock = clock
         self._author = author
-        # by thread the latest tx that a view was asked for: no transaction gets it; branches share it
+        # By thread the latest tx that a view was asked for: no transaction is at or before that. Branches share it. A reader notes that first and then looks
+        # for a transaction that has begun and is not later, a writer begins the transaction first and then looks here: so one of the two sees the other.
         self._asked: dict[int, Instant] = {}
         self._writer = threading.RLock()
         self._named = "the trunk"
@@ -224,13 +226,21 @@ class Writer(Reader):
         return self._last_committed_tx()
 
     def _coordinate(self) -> tuple[Instant, Instant]:
-        """Return now, and the tx of a view of now: that of the last transaction, since another process may write anything later than that."""
+        """Return now, and the latest tx that a view can have: other threads see a transaction once it is committed, and its group is."""
         self._usable()
         work = self._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        known = self._last_tx
-        return max(self._told_time(), known), known
+        last = self._last_tx
+        now = max(self._told_time(), last)
+        if self._place.shared:  # another process, with another clock, may write anything later than that
+            return now, last
+        work, trunk = self._open, self._lines[0]
+        # after the clock and before the group: so a transaction is seen on its way from one to the other
+        known = now if work is None else min(now, work.tx - 1)
+        if trunk._group_thread == threading.get_ident():
+            return now, now
+        return now, min(known, trunk._group_first - 1)
 
     def _fixed(self) -> View:
         return self.as_of()
@@ -262,7 +272,12 @@ class Writer(Reader):
             self._refuse_ahead(at, now, known)
         thread = threading.get_ident()
         self._asked[thread] = max(at, self._asked.get(thread, at))
-        return View(self._core, here, min(at, known))  # another process may be committing after what is known
+        at = min(at, known)  # another process or thread may be committing after what is known
+        work = self._open  # before the group, as for `_coordinate`
+        has_begun = (work is not None and work.tx <= at) or self._lines[0]._group_first <= at
+        if has_begun and at > self._coordinate()[1]:
+            return self.as_of(snapshot, valid=valid, tx=tx)
+        return View(self._core, here, at)
 
     def _refuse_ahead(self, at: Instant, now: Instant, known: Instant) -> NoReturn:
         if self.read_only:
@@ -350,7 +365,7 @@ class Writer(Reader):
             finally:
                 self._open = core.working = core.shown = None
                 core.journal.leave_turn()
-            is_grouping = self._lines[0]._is_grouping
+            is_grouping = self._lines[0]._group_thread != 0
             last = self._last_tx if work.empty else work.tx
         if asked is not None:
             asked.is_done = True
@@ -366,9 +381,12 @@ class Writer(Reader):
         core = self._core
         self._owner = core.worker = threading.get_ident()
         core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
-        tx = self._trying or self._again() or (self._soonest_tx() if early else self._next_tx(at))
+        given = self._trying or self._again()
+        tx = given or self._chosen_tx(at, early)
         self._begun[:] = [self]
         self._open = work = Transaction(core.working, core.pending, tx, author, reason)
+        while not given and self._latest_asked >= work.tx:  # a view was handed out meanwhile
+            work.tx = self._chosen_tx(at, early)
         core.shown = ShownRows(self._ledger, work, core.working.line)
         work.on_working_set = core.on_working_set
         return work
@@ -407,6 +425,8 @@ class Writer(Reader):
             core.in_verb = False
         if work.empty:
             return
+        if (trunk := self._lines[0])._group_thread:
+            trunk._group_first = min(trunk._group_first, work.tx)
         try:
             ledger.commit()
         except EngineError:
@@ -454,6 +474,9 @@ class Writer(Reader):
     def _latest_asked(self) -> Instant:
         """Return the latest tx that a view was asked for."""
         return max(tuple(self._asked.values()), default=-OPEN)
+
+    def _chosen_tx(self, at: Instant | None, early: bool) -> Instant:
+        return self._soonest_tx() if early else self._next_tx(at)
 
     def _next_tx(self, at: Instant | None) -> Instant:
         asked, last, clock = self._latest_asked, self._last_tx, self._told_time()
@@ -552,11 +575,11 @@ class Writer(Reader):
         """
         with self._writer:
             trunk = self._lines[0]
-            if trunk._is_grouping or self._open is not None:
+            if trunk._group_thread or self._open is not None:
                 yield
                 return
             self._ledger.take_turn()
-            trunk._is_grouping = True
+            trunk._group_thread = threading.get_ident()
             self._core.journal.begin_group()
             try:
                 with no_collecting():  # what a large group writes stays
@@ -635,7 +658,8 @@ class Writer(Reader):
             raise
         finally:
             core.journal.leave_turn()
-            self._lines[0]._is_grouping = False
+            trunk = self._lines[0]
+            trunk._group_thread, trunk._group_first = 0, OPEN
         return last
 
     def _read_again(self) -> None:
@@ -687,6 +711,7 @@ class Writer(Reader):
                 retention.forget(work, verb, names, core.raw)
         finally:
             self._too_big = before
+        self._lines[0]._group_first = OPEN  # all is committed
         core.graphs.follow()
         try:
             self._place.remove_forgotten(self._ledger)
@@ -717,6 +742,7 @@ class Writer(Reader):
             sums = retention.together(earlier, sums)
             count = sum(sum(types.values()) for types in sums.values())
         last = retention.without_trace(tx, count, self._author, reason, sums)
+        self._lines[0]._group_first = OPEN  # all is committed
         try:
             self._place.compact(ledger, names, [last], folded)
         except EngineError:
@@ -751,7 +777,7 @@ class Writer(Reader):
         with self._writer:
             if (
                 core.closed
-                or self._lines[0]._is_grouping
+                or self._lines[0]._group_thread
                 or any(line._open is not None for line in self._begun)
             ):
                 return
@@ -787,7 +813,7 @@ class Writer(Reader):
 
     def _lags(self, tx: Instant) -> bool:
         """Return True if a tx may be known here later, and is not yet."""
-        return self._last_tx < tx
+        return self._last_tx < tx and (self.read_only or self._place.shared)
 
 
 def _span(microseconds: int) -> str:
