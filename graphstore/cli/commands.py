@@ -697,7 +697,7 @@ _LISTED = (
         "tx": Word("Its tx, as changes shows it.", "TX"), "since": Word("Instead: this transaction and all later ones, as after a wrong clock.", "TX"), "reason": Word("Why it should not have been written.", "WHY")}),
     Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Word("What was looked at.", "WHY")}),
     Command("fold", WRITE, "Sum up several things in one.", "fold", _fold, _node("folded into")),
-    Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, without="summarise", words={
+    Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, words={
         "topic": Word("Only what has this tag or key.", flag="--topic"),
         "apply": Word("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),
     Command("link", WRITE, "Join two things: SOURCE KIND TARGET.", "link", without="id", words={
@@ -716,7 +716,7 @@ _LISTED = (
         "related_to": Word("What it is about (may be repeated).", "ID")}),
     Command("memorize", WRITE, "Record messages, with the dates and tags in them.", "topics.memorize", _memorize, _memorized, without="kind", words={
         "messages": Word("Messages: a JSON list, or an object a line; - standard input.", "FILE", type="text"), "timezone": Word("")}),
-    Command("resolve", WRITE, "Decide a contradiction.", "resolve", _resolve, without="contradiction", places="one other", words={
+    Command("resolve", WRITE, "Decide a contradiction.", "resolve", _resolve, places="one other", words={
         "one": Word("One of two that contradict each other.", "ONE", "", "id", True), "other": Word("The other.", "OTHER", "", "id", True),
         "reason": _WHY}),
     Command("sweep", WRITE, "Ask for links among what is new, and forget what is old.", "sweep", places="", words={
@@ -757,7 +757,7 @@ _LISTED = (
     Command("branch", TIME, "Begin a line of belief of its own.", "branch", _branch),
     Command("branches", TIME, "The branches there are.", "branches"),
     Command("compare", TIME, "What a branch and the trunk differ in, now.", "compare", lambda asked: asked.store.compare(asked.values["name"]), words={
-        "name": Word("The branch's name.", "NAME", is_required=True)}, without="other", at=False),
+        "name": Word("The branch's name.", "NAME", is_required=True)}, at=False),
     Command("merge", TIME, "Bring a branch over, all or nothing.", "merge", _merge, _text, words={
         "decide": Word("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
         "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
@@ -809,7 +809,7 @@ _LISTED = (
         "off": Word("Use none: texts are found by their words alone.", type="bool")}, writes=bool),
     Command("reembed", MEMORY, "Make the missing vectors of the store's model, or of one that is named.", "", _reembed, words={
         "embedder": EMBEDDER}, places="", writes=lambda values: True),
-    Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, _layers, without="view", at=True),
+    Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, _layers, at=True),
     Command("index soul", MEMORY, "Read the files an agent lives by.", "memory.index_soul", _index_soul, _as_it_is(str), words={
         "user": Word("Whose agent lives by them. [everybody's]")}),
     # files

@@ -767,23 +767,17 @@ def things(view: View, nodes: Iterable[Node | Event]) -> list[Thing]:
 
 def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:
     """A link, with what the thing at its other end says."""
-    kept = ("id", "source", "kind", "target", "source_standing", "target_standing", "reason", "strength", "confidence", "created_by",
-            "valid_from", "valid_to")  # fmt: skip
     statement = None if other is None else line(words(other), STATEMENT)
-    return LinkLine(
-        **{name: getattr(link, name) for name in kept}, other=statement, recorded_at=link.recorded_at
-    )
+    same = {name: getattr(link, name) for name in LinkLine.model_fields if name != "other"}
+    return LinkLine(**same, other=statement)
 
 
-def version_lines(versions: Sequence[Version], done: Iterable[Change]) -> list[VersionLine]:
-    """The rows of a node ever believed, with why each was said, and who took it back."""
-    done = list(done)
-    return [version_line(version, done) for version in versions]
+def version_lines(versions: Iterable[Version], done: Sequence[Change]) -> list[VersionLine]:
+    """The rows of a node ever believed, with why each was said, and who took it back. `done`: what was done to the node."""
+    return [_version_line(version, done) for version in versions]
 
 
-def version_line(version: Version, done: Iterable[Change] = ()) -> VersionLine:
-    """A version over one period. `done`: what was done to its node."""
-    done = list(done)
+def _version_line(version: Version, done: Sequence[Change]) -> VersionLine:
     begun = _by(done, version.recorded_at, version.id)
     unsaid = None if version.tx_to is None else _by(done, version.tx_to, version.id)
     return VersionLine(

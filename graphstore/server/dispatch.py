@@ -442,17 +442,23 @@ class Calling:
             if apart.tx is not None or apart.as_of is not None:
                 raise InvalidError("the transaction has its tx. Leave tx and as_of out.")
             apart = apart._replace(transaction=None, valid=apart.valid or pinned[0], tx=pinned[1])
-        work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
+        seconds = self.limits.query if apart.seconds is None else _seconds(apart.seconds, self.limits.query)
+        answer = partial(self._read, call, args, apart, kind)
+
+        def work() -> Response:
+            with engine.time_limit(seconds):
+                return answer()
+
         if apart.transaction is not None:
             turn = self.turn if self.scoped is None else self.scoped.main.turn
-            within: Response = await turn(partial(self._in_time, work), alone=True, within=apart.transaction)
+            within: Response = await turn(work, alone=True, within=apart.transaction)
             return within
         now = apart.tx is None and apart.as_of is None
         if call.name in AT_ONCE and apart.branch is None and self.store._is_brief(args.get("id"), now=now):
-            return work()
+            return answer()
         if receive is not None and call.name in QUERIES:
-            return await self._while_wanted(partial(self._in_time, work), receive)
-        return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
+            return await self._while_wanted(work, receive)
+        return await self.aside(work)  # type: ignore[no-any-return]
 
     async def _while_wanted(self, work: Callable[[], Response], receive: Receive) -> Response:
         """The answer to a query, which ends when its client has gone. Raises ClientGone."""
@@ -477,10 +483,6 @@ class Calling:
             raise
         finally:
             left.cancel()
-
-    def _in_time(self, work: Callable[[], Any]) -> Any:
-        with engine.time_limit(self.limits.query):
-            return work()
 
     async def parsed(self, body: bytes, work: Callable[[bytes], Any]) -> Any:
         """What some work makes of a body: of a large one by a reader. Raises what it raises; Refused when too many wait."""
@@ -629,19 +631,6 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
     EXACT: partial(contract.encode, exact=True),
     ARROW: _arrow,
 }
-
-
-def _timed(work: Callable[[], Response], seconds: str | None, most: float) -> Callable[[], Response]:
-    """Work whose queries run no longer than the request allows."""
-    if seconds is None:
-        return work
-    limit = _seconds(seconds, most)
-
-    def timed() -> Response:
-        with engine.time_limit(limit):
-            return work()
-
-    return timed
 
 
 def _seconds(text: str, most: float) -> float:

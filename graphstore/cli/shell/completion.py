@@ -15,7 +15,6 @@ Token = tuple[str, str]
 Commands = Mapping[str, tuple[str, tuple[str, ...]]]
 """The name of each command, with what it does and what its words are."""
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
-_ID_PROPERTY = "id"
 
 
 class Suggestion(NamedTuple):
