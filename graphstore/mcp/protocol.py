@@ -180,31 +180,23 @@ def _offers(desk: Desk, wanted: Collection[str]) -> list[Offer]:
     reads, graph, writes = Reads(desk), Graph(desk), Writes(desk)
     rooms = _room_offers(desk) if not {*_OF_USERS, "sessions"}.isdisjoint(wanted) else []
     return [
-        Offer(reads.search),
-        Offer(reads.get),
-        Offer(reads.what_superseded),
-        Offer(reads.history),
-        Offer(reads.why),
-        Offer(graph.timeline),
-        Offer(graph.diff),
-        Offer(graph.trace),
-        Offer(graph.schema, slow=True),
-        Offer(graph.cypher, slow=True),
-        Offer(graph.over, slow=True),
+        *_each(reads.search, reads.get, reads.what_superseded, reads.history, reads.why),
+        *_each(graph.timeline, graph.diff, graph.trace),
+        *_each(graph.schema, graph.cypher, graph.over, slow=True),
         Offer(graph.events),
-        Offer(writes.remember, reads=False),
-        Offer(writes.remember_many, reads=False),
-        Offer(writes.amend, reads=False),
-        Offer(writes.record_event, reads=False),
+        *_each(writes.remember, writes.remember_many, writes.amend, writes.record_event, reads=False),
         Offer(writes.supersede, reads=False),
         Offer(writes.retract, reads=False, destructive=True),
-        Offer(writes.undo, reads=False),
-        Offer(writes.link, reads=False),
-        Offer(writes.unlink, reads=False, destructive=True),
-        Offer(writes.resolve, reads=False, destructive=True),
+        *_each(writes.undo, writes.link, reads=False),
+        *_each(writes.unlink, writes.resolve, reads=False, destructive=True),
         Offer(writes.forget, reads=False, destructive=True, erases=True),
         *rooms,
     ]
+
+
+def _each(*methods: Callable[..., Any], **how: Any) -> list[Offer]:
+    """Offer several methods alike."""
+    return [Offer(method, **how) for method in methods]
 
 
 def _room_offers(desk: Desk) -> list[Offer]:
@@ -212,14 +204,8 @@ def _room_offers(desk: Desk) -> list[Offer]:
 
     rooms = Rooms(desk)
     return [
-        Offer(rooms.sessions),
-        Offer(rooms.context),
-        Offer(rooms.layers),
-        Offer(rooms.expertise),
-        Offer(rooms.keep, reads=False),
-        Offer(rooms.scratchpad, reads=False),
-        Offer(rooms.observe, reads=False),
-        Offer(rooms.record_outcome, reads=False),
+        *_each(rooms.sessions, rooms.context, rooms.layers, rooms.expertise),
+        *_each(rooms.keep, rooms.scratchpad, rooms.observe, rooms.record_outcome, reads=False),
     ]
 
 
@@ -228,9 +214,9 @@ def _memory_offers(desk: Desk) -> list[Offer]:
     adding = (memory.create_entities, memory.create_relations, memory.add_observations)
     deleting = (memory.delete_entities, memory.delete_observations, memory.delete_relations)
     offers = [
-        *(Offer(each, reads=False, idempotent=True) for each in adding),
-        *(Offer(each, reads=False, destructive=True, idempotent=True) for each in deleting),
-        *(Offer(each) for each in (memory.read_graph, memory.search_nodes, memory.open_nodes)),
+        *_each(*adding, reads=False, idempotent=True),
+        *_each(*deleting, reads=False, destructive=True, idempotent=True),
+        *_each(memory.read_graph, memory.search_nodes, memory.open_nodes),
     ]
     return [each._replace(title=each.method.__name__.replace("_", " ").capitalize()) for each in offers]
 

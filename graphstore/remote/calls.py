@@ -161,23 +161,20 @@ class Call:
     @cached_property
     def positional(self) -> tuple[str, ...]:
         """Those that may be given by place; one that is left out for `*more` too."""
-        return tuple(
-            each.name for each in self.signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD
-        )  # fmt: skip
+        return tuple(self._of_kind(inspect.Parameter.POSITIONAL_OR_KEYWORD))
 
     @cached_property
     def more(self) -> str | None:
         """The parameter for the remaining positional arguments."""
-        return next(
-            (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_POSITIONAL), None
-        )
+        return next(self._of_kind(inspect.Parameter.VAR_POSITIONAL), None)
 
     @cached_property
     def any(self) -> str | None:
         """The parameter for the remaining named arguments."""
-        return next(
-            (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_KEYWORD), None
-        )
+        return next(self._of_kind(inspect.Parameter.VAR_KEYWORD), None)
+
+    def _of_kind(self, kind: Any) -> Iterator[str]:
+        return (name for name, each in self.signature.parameters.items() if each.kind is kind)
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:
