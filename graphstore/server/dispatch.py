@@ -35,7 +35,7 @@ from graphstore.server.requests import (
     Response,
     until_left,
 )
-from graphstore.server.scoped_stores import EVERYDAY, ScopedWrites
+from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
 from graphstore.server.shortening import shortened
 from graphstore.values import file_access
 from graphstore.values.doors import DOOR, through

@@ -11,7 +11,7 @@ import logging
 import secrets
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, MutableMapping
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -62,7 +62,8 @@ from graphstore.server.requests import (
     until_left,
     version_number,
 )
-from graphstore.server.scoped_stores import ScopedStores
+from graphstore.server.scoped_writes import ScopedWrites
+from graphstore.store.scoped_store import ScopedStore
 from graphstore.store.store import GraphStore
 from graphstore.values.doors import DOOR, door_of
 from graphstore.values.period import TimeLike, instant, iso, moment
@@ -163,7 +164,9 @@ class Door:
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
         self._beginning: set[Any] = set()  # the connections that wait for one
         self._lent: dict[bytes, Grant] = {}  # tokens that agents behind a token with scopes write by
-        self._scoped: ScopedStores[Door] = ScopedStores(store, self._calling, self._door_within)
+        self._doors: dict[tuple[str, ...], Door] = {}  # to what tokens with scopes see, by the scopes
+        self._turns: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._opened = contextlib.AsyncExitStack()
 
     # ------------------------------------------------------------------ its life
 
@@ -183,14 +186,15 @@ class Door:
             yield self.calling
         finally:
             self.end()
-            await self._scoped.close()
+            self._doors.clear()
+            await self._opened.aclose()
             calling, self.calling = self.calling, None
             await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
 
     def end(self) -> None:
         """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
         self.stopping.set()
-        for door in self._scoped.doors():
+        for door in self._doors.values():
             door.end()
         if self.calling is not None:
             self.calling.end_queries()
@@ -317,16 +321,27 @@ class Door:
         """The door of the store that a token with scopes sees. Raises Refused (403) for what no such token may ask."""
         if path in _OVER_EVERYTHING:
             raise Refused(403, f"{path[1:]} is of the whole store. It wants a token without scopes.")
-        return await self._scoped.door(grant.scopes)
+        scopes = tuple(sorted(set(grant.scopes)))
+        async with self._turns[scopes]:
+            if scopes not in self._doors:
+                self._doors[scopes] = await self._door_to(scopes)
+            return self._doors[scopes]
 
-    def _door_within(self, store: GraphStore, scopes: tuple[str, ...]) -> Door:
-        """Return an application for what scopes hold of the store, which is only read; it has the connections of this one."""
+    async def _door_to(self, scopes: tuple[str, ...]) -> Door:
+        """Open an application for what scopes hold of the store, which is only read; it has the connections of this one."""
+        store = await asyncio.to_thread(ScopedStore, self._store, scopes)
+        self._opened.callback(store.close)
         token = secrets.token_urlsafe(32)
         self._lent = {one: grant for one, grant in self._lent.items() if grant.scopes != scopes}
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")
         made = app(store, limits=self._limits, patience=self._patience, read_only=True)
         made._gate, made.heads = self._gate, self.heads
-        made.agents = None if self.agents is None else self.agents.to(store, token)
+        calling = await self._opened.enter_async_context(made.open())
+        calling.scoped = ScopedWrites(self._calling(), store, scopes)
+        self._calling().followers.append(calling.news)
+        if self.agents is not None:
+            made.agents = self.agents.to(store, token)
+            self._opened.callback(asyncio.ensure_future(made.agents.run()).cancel)
         return made
 
     async def _answer(self, call: Call | None, exchange: Exchange) -> Response | None:

@@ -19,7 +19,7 @@ import graphstore
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger import tokens as access_tokens
 from graphstore.remote import calls as contract
-from graphstore.server import resent, scoped_stores
+from graphstore.server import resent, scoped_writes
 from graphstore.values.period import instant
 from tests.server.test_scoped_stores import _RANDOM, MARK, _alike, _asked, _heads, _optional, _plain, _served
 from tests.support.agent import agent
@@ -134,14 +134,14 @@ def test_no_call_that_writes_tells_of_what_is_outside(lasting_pair: Pair, name: 
     assert after == before
 
 
-@pytest.mark.parametrize("name", sorted(scoped_stores.CALLS))
+@pytest.mark.parametrize("name", sorted(scoped_writes.CALLS))
 def test_no_optional_argument_of_a_write_tells_of_what_is_outside(lasting_pair: Pair, name: str) -> None:
     for args in _optional(name):
         _alike(lasting_pair[:2], name, args, _plainly)
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("name", sorted(scoped_stores.CALLS))
+@pytest.mark.parametrize("name", sorted(scoped_writes.CALLS))
 def test_no_value_of_an_optional_argument_of_a_write_tells_of_it(lasting_pair: Pair, name: str) -> None:
     for args in _optional(name, every=True):
         _alike(lasting_pair[:2], name, args, _plainly)

@@ -1,30 +1,25 @@
-"""What tokens with scopes see and write: for each set of scopes a view of the store that is served, with a door of its own.
+"""What a token with scopes writes: tried first on the part that it sees, and then done in the store, at the same instant and under the same ids.
 
-What such a token writes is tried first on the part that it sees, and then done in the store, at the same instant and under the same ids. What is refused
-is refused by the part, and what is answered is answered by it: neither knows of anything outside.
+What is refused is refused by the part, and what is answered is answered by it: neither knows of anything outside.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError
 from graphstore.ledger.scoped_rows import within
 from graphstore.server import resent
 from graphstore.server.requests import Apart, Refused, Request
-from graphstore.store.scoped_store import ScopedStore
 from graphstore.values.drawn_ids import given, noted
 from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
-Door = TypeVar("Door", bound=Any)
 Work = Callable[["GraphStore"], bytes]
 _OF_THINGS = "add_node revise amend supersede end retract link unlink resolve fold confirm record_event touch"
 EVERYDAY = frozenset(_OF_THINGS.split())
@@ -39,7 +34,6 @@ class Main(Protocol):
     """What answers for the whole store."""
 
     store: GraphStore
-    followers: list[Callable[[], None]]
 
     async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
         """What some work gives in the writer's turn."""
@@ -164,45 +158,3 @@ class ScopedWrites:
 
     def _allowed(self) -> str:
         return " or ".join(self._scopes)
-
-
-class ScopedStores(Generic[Door]):
-    """The doors to those stores, by their scopes; `made` gives the door to one, `main` what answers for the whole store."""
-
-    def __init__(
-        self,
-        store: GraphStore,
-        main: Callable[[], Main],
-        made: Callable[[GraphStore, tuple[str, ...]], Door],
-    ) -> None:
-        self._store, self._main, self._made = store, main, made
-        self._open: dict[tuple[str, ...], Door] = {}
-        self._turns: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._stack = AsyncExitStack()
-
-    def doors(self) -> list[Door]:
-        """Those that are open."""
-        return list(self._open.values())
-
-    async def door(self, scopes: tuple[str, ...]) -> Door:
-        """Return the application for what these scopes hold."""
-        scopes = tuple(sorted(set(scopes)))
-        async with self._turns[scopes]:
-            if scopes not in self._open:
-                store = await asyncio.to_thread(ScopedStore, self._store, scopes)
-                self._stack.callback(store.close)
-                self._open[scopes] = await self._begun(self._made(store, scopes), store, scopes)
-            return self._open[scopes]
-
-    async def _begun(self, door: Door, store: ScopedStore, scopes: tuple[str, ...]) -> Door:
-        await self._stack.enter_async_context(door.open())
-        door.calling.scoped = ScopedWrites(self._main(), store, scopes)
-        self._main().followers.append(door.calling.news)
-        if door.agents is not None:
-            self._stack.callback(asyncio.ensure_future(door.agents.run()).cancel)
-        return door
-
-    async def close(self) -> None:
-        """Close them."""
-        self._open.clear()
-        await self._stack.aclose()
