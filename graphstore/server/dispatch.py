@@ -261,8 +261,8 @@ class Calling:
             if await self.aside(partial(resent.kept_of, self.store, request.id)):  # committed meanwhile
                 return
             raise EngineError(ENDED, outcome="not kept")
-        turn = Turn(lambda: None, done=self._loop.create_future(), request=id)
-        (self.serving.commit if commit else self.serving.abort)(token, turn)
+        turn = Turn(done=self._loop.create_future(), ends="commit" if commit else "abort", request=id)
+        self.serving.ask_within(token, turn)
         await turn.done
         if turn.error is not None:
             raise turn.error

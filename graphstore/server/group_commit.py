@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphstore.errors import ConflictError, EngineError, GraphStoreError
 from graphstore.values.period import moment
@@ -35,20 +35,22 @@ _REMEMBERED = 1_000  # transactions that are over, by the reason why
 
 
 class Turn:
-    """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer."""
+    """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer. `ends`: instead of work, the end of an
+    open transaction."""
 
-    __slots__ = ("_claim", "alone", "answered", "done", "error", "request", "tx", "until", "value", "work")
+    __slots__ = ("_claim", "alone", "answered", "done", "ends", "error", "request", "tx", "until", "value", "work")  # fmt: skip
 
     def __init__(
         self,
-        work: Callable[[], Any],
+        work: Callable[[], Any] = lambda: None,
         *,
         alone: bool = False,
         done: Any = None,
         until: float = float("inf"),
+        ends: Literal["commit", "abort"] | None = None,
         request: str | None = None,
     ) -> None:
-        self.work, self.alone = work, alone
+        self.work, self.alone, self.ends = work, alone, ends
         self.request = request  # the id of that which commits a transaction
         self.done = done
         """Of the caller: what is to be set when the turn is done."""
@@ -97,8 +99,6 @@ class _Held:
     def __init__(self, patience: Patience) -> None:
         self.token = secrets.token_urlsafe(18)
         self.turns: SimpleQueue[Turn | None] = SimpleQueue()  # None: its client has gone
-        self.commit: Turn | None = None
-        self.abort: Turn | None = None
         self.patience = patience
 
 
@@ -150,7 +150,7 @@ class Serving:
         self._queue.put(turn)
 
     def ask_within(self, token: str, turn: Turn) -> None:
-        """Queue a turn of an open transaction. Raises ConflictError when it is over, saying why, or was never begun."""
+        """Queue a turn of an open transaction, or its end. Raises ConflictError when it is over, saying why, or was never begun."""
         with self._gate:
             self._of(token).turns.put(turn)
 
@@ -165,20 +165,6 @@ class Serving:
         turn = Turn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done, until=until)
         self._queue.put(turn)
         return turn
-
-    def commit(self, token: str, turn: Turn) -> None:
-        """Queue the end of a transaction; `turn.value` stays what it is. Raises ConflictError when it is over."""
-        with self._gate:
-            held = self._of(token)
-            held.commit = turn
-            held.turns.put(turn)
-
-    def abort(self, token: str, turn: Turn) -> None:
-        """Have nothing of a transaction kept. Raises ConflictError when it is over."""
-        with self._gate:
-            held = self._of(token)
-            held.abort = turn
-            held.turns.put(turn)
 
     def gone(self, token: str) -> None:
         """The client of a transaction may have gone: it has not long to come back."""
@@ -299,7 +285,7 @@ class Serving:
                 self._resolve((first,))
                 begun = True
                 last = self._calls(held)
-                if last is not held.commit:
+                if last.ends != "commit":
                     raise _Aborted("it was aborted.")
                 ending.enter_context(self._store._asked_by(last.request))
         except _Aborted as aborted:
@@ -355,7 +341,7 @@ class Serving:
             idle, why = patience.idle, f"nothing came for {patience.idle:g} s, so it was aborted."
             if not turn.claim():
                 continue
-            if turn is held.commit or turn is held.abort:
+            if turn.ends is not None:
                 return turn
             _do(turn)
             self._resolve((turn,))

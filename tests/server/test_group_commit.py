@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from queue import Queue
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -48,9 +48,9 @@ class Asker:
         )
         return value(turn)
 
-    def end(self, token: str, end: Callable[[str, Turn], None]) -> Turn:
-        turn = Turn(lambda: None, done=threading.Event())
-        end(token, turn)
+    def end(self, token: str, how: Literal["commit", "abort"]) -> Turn:
+        turn = Turn(ends=how, done=threading.Event())
+        self.serving.ask_within(token, turn)
         return turn
 
 
@@ -170,7 +170,7 @@ def test_a_transaction_shows_when_it_is_committed_and_others_wait(disk_store, as
     assert ["n1"] == value(asker.within(token, lambda: [node.id for node in disk_store.nodes()]))
     assert [] == disk_store.nodes()
     assert not other.done.wait(0.05)
-    value(asker.end(token, asker.serving.commit))
+    value(asker.end(token, "commit"))
     assert "n2" == value(other)
     assert ["n1", "n2"] == [node.id for node in disk_store.nodes()]
     with pytest.raises(ConflictError, match="over: it was committed"):
@@ -180,11 +180,11 @@ def test_a_transaction_shows_when_it_is_committed_and_others_wait(disk_store, as
 def test_an_aborted_transaction_leaves_nothing(disk_store, asker):
     token = asker.begin(disk_store)
     value(asker.within(token, adding(disk_store, "n1")))
-    value(asker.end(token, asker.serving.abort))
+    value(asker.end(token, "abort"))
 
     assert [] == disk_store.nodes()
     with pytest.raises(ConflictError, match="it was aborted"):
-        asker.end(token, asker.serving.commit)
+        asker.end(token, "commit")
 
 
 def test_a_verb_that_raises_leaves_the_transaction_open(disk_store, asker):
@@ -192,7 +192,7 @@ def test_a_verb_that_raises_leaves_the_transaction_open(disk_store, asker):
     with pytest.raises(NotFoundError):
         value(asker.within(token, lambda: disk_store.end("nothing")))
     value(asker.within(token, adding(disk_store, "n1")))
-    value(asker.end(token, asker.serving.commit))
+    value(asker.end(token, "commit"))
 
     assert ["n1"] == [node.id for node in disk_store.nodes()]
 
