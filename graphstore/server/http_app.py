@@ -74,24 +74,19 @@ _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
 _OPEN = page_files.PATHS | {"/health", "/docs", "/openapi.json"}  # they show nothing of the store
-_UNREAD = frozenset(
-    {401, 403, 404, 405, 406, 413, 415, 504}
-)  # may come before the body of a request has been read
+# may come before the body of a request has been read
+_UNREAD = frozenset({401, 403, 404, 405, 406, 413, 415, 504})
 _PAGE = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
 _OF_WRITES = ("branch", "author", "transaction")
 _CHUNK = 1 << 18
-_AT_ONCE = (
-    500  # changes that a stream reads and keeps until they have gone out; others read and write between
-)
+_AT_ONCE = 500  # changes that a stream reads and keeps until they have gone out
 _CLOUD_EVENTS = "cloud_events.cloud_events"
 _TABLES = ("nodes", "versions", "events", "links")
-_STREAMS, _LET_IN = (
-    frozenset({"/changes", AGENTS}),
-    0.5,
-)  # seconds between two looks whether a stream's token still lets in
+_STREAMS = frozenset({"/changes", AGENTS})
+_LET_IN = 0.5  # seconds between two looks whether a stream's token still lets in
 _OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/recipe", "/activity"})
 
 
@@ -585,24 +580,20 @@ class Door:
         calling, limits, rights = self._calling(), self._limits, exchange.rights
         if exchange.method == "HEAD":
             return Response(200, b"", (), b"application/jsonl")
-        if self._exports[rights] >= limits.exports:
-            raise Refused(
-                429, f"{limits.exports} exports by this token are under way. Wait for one to end.", after=10
-            )
-        self._exports[rights] += 1
-        try:
-            with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
-                dump = Path(folder) / "dump.jsonl"
-                needed = await calling.aside(lambda: self._store.stats()["journal_bytes"])
-                free = shutil.disk_usage(folder).free
-                if needed > free - limits.room:
-                    raise Refused(
-                        503, f"a dump needs {needed:,} bytes in {tempfile.gettempdir()}, where {free:,} are free.", after=60
-                    )  # fmt: skip
-                await calling.aside(partial(self._store.export, dump))
-                await self._send_file(dump, b"application/jsonl", self._paced(exchange))
-        finally:
-            self._exports[rights] -= 1
+        busy = f"{limits.exports} exports by this token are under way. Wait for one to end."
+        with (
+            _one_more(self._exports, rights, limits.exports, busy, 10),
+            tempfile.TemporaryDirectory(prefix="graphstore-") as folder,
+        ):
+            dump = Path(folder) / "dump.jsonl"
+            needed = await calling.aside(lambda: self._store.stats()["journal_bytes"])
+            free = shutil.disk_usage(folder).free
+            if needed > free - limits.room:
+                raise Refused(
+                    503, f"a dump needs {needed:,} bytes in {tempfile.gettempdir()}, where {free:,} are free.", after=60
+                )  # fmt: skip
+            await calling.aside(partial(self._store.export, dump))
+            await self._send_file(dump, b"application/jsonl", self._paced(exchange))
         return None
 
     async def _send_file(self, file: Path, kind: bytes, send: Send) -> None:
@@ -627,22 +618,17 @@ class Door:
         unknown = dict(asked.others).keys() - {"since"}
         if unknown:
             raise InvalidError.choice("argument", min(unknown), ("since",))
-        if self._streams[rights] >= self._limits.streams:
-            raise Refused(429, f"{self._limits.streams} streams are open by this token. End one.", after=30)
-        since: str | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(asked.others).get(
-            "since"
-        )
-        if since is not None:
-            at = self._calling().line(asked)._time(since, "since", "tx")
-            if since.strip().lower() == "now":  # what is being written now may have an earlier instant
-                at = min(self._store._coordinate()[1], self._store._last_tx)
-            since = iso(at)
-        self._streams[rights] += 1
-        try:
+        busy = f"{self._limits.streams} streams are open by this token. End one."
+        with _one_more(self._streams, rights, self._limits.streams, busy, 30):
+            last = headers.get(b"last-event-id", b"").decode("latin-1")
+            since: str | None = last or dict(asked.others).get("since")
+            if since is not None:
+                at = self._calling().line(asked)._time(since, "since", "tx")
+                if since.strip().lower() == "now":  # what is being written now may have an earlier instant
+                    at = min(self._store._coordinate()[1], self._store._last_tx)
+                since = iso(at)
             with self._followed("changes", _door_of(exchange), exchange):
                 await self._stream(since, asked, exchange.receive, self._paced(exchange))
-        finally:
-            self._streams[rights] -= 1
         return None
 
     def _paced(self, exchange: Exchange) -> Send:
@@ -779,6 +765,18 @@ def _batch_of(raw: bytes) -> dict[str, Any]:
     if unknown:
         raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
     return {**body, "calls": prepared(body.get("calls"))}
+
+
+@contextlib.contextmanager
+def _one_more(under_way: Counter[str], rights: str, most: int, busy: str, after: int) -> Iterator[None]:
+    """Count one more by tokens of these rights within the block. Raises Refused (429) where there are `most` already."""
+    if under_way[rights] >= most:
+        raise Refused(429, busy, after=after)
+    under_way[rights] += 1
+    try:
+        yield
+    finally:
+        under_way[rights] -= 1
 
 
 def _door_of(exchange: Exchange) -> str:
