@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from graphstore.cli import commands, common, copy_commands, file_commands, made, serve_commands
+from graphstore.cli import commands, common, file_commands, made, serve_commands
 from graphstore.cli.commands import FILES, GROUPS, SERVE, SESSIONS, UNLISTED
 from graphstore.values.doors import DOOR
 
@@ -28,9 +28,9 @@ BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "sql": (file_commands.sql, commands.READ),
     "restore": (file_commands.restore, FILES),
     "copy": (file_commands.copy, FILES),
-    "lake follow": (copy_commands.lake_follow, FILES),
-    "lake sql": (copy_commands.lake_sql, FILES),
-    "project": (copy_commands.project, FILES),
+    "lake follow": (file_commands.lake_follow, FILES),
+    "lake sql": (file_commands.lake_sql, FILES),
+    "project": (file_commands.project, FILES),
     "verify": (file_commands.verify, FILES),
     "compact": (file_commands.compact, FILES),
     "rebuild": (file_commands.rebuild, FILES),
