@@ -59,16 +59,12 @@ RARE: Any = {_RARE: True}
 """Marks an argument that is taken and not listed: few calls need it, and every agent would read it. So a field of an answer that is for its text alone."""
 
 
-def _unchecked(shape: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in shape.items() if key not in _CHECKED}
-
-
 def named(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema of the arguments that are listed, without what is checked when they are given."""
     return {
         **schema,
         "properties": {
-            name: _unchecked(shape)
+            name: {key: value for key, value in shape.items() if key not in _CHECKED}
             for name, shape in schema.get("properties", {}).items()
             if _RARE not in shape
         },

@@ -196,8 +196,11 @@ class Call:
             name: json_schemas.of(each, self.hints[name], self.sorts.get(name, ""), named)
             for name, each in self.parameters.items()
         }
-        sent = json_schemas.optional if self.scope == "read" else json_schemas.with_files
-        return found | {name: sent(found[name]) for name in self.files - {"media_path"}}
+        # a file is written where the answer goes, or read from what is sent
+        other = json_schemas.NULL if self.scope == "read" else json_schemas.FILES
+        return found | {
+            name: json_schemas.one_of([found[name], other]) for name in self.files - {"media_path"}
+        }
 
     @cached_property
     def _checks(self) -> Mapping[str, json_schemas.Check]:
@@ -420,7 +423,11 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if isinstance(error, GraphStoreError):
                     raise
-                why = _in_short(error) if isinstance(error, ValidationError) else repr(error)
+                why = repr(error)
+                if isinstance(error, ValidationError):
+                    why = "; ".join(
+                        f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+                    )
                 raise InvalidError(f"{name} of {call.name} cannot be read: {why}.") from None
     return checked
 
@@ -435,10 +442,6 @@ def _untagged(message: Any) -> Any:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, RecursionError) as error:
         raise InvalidError(f"tagged is not as a client writes it: {error!r:.200}. Give params.") from None
-
-
-def _in_short(error: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
 
 
 def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None = None) -> Any:
@@ -649,12 +652,9 @@ def _is_open(value: Any) -> bool:
     """Whether it may hold anything: an object, or a list of them, that is no model."""
     if isinstance(value, dict):
         first = next(iter(value.values()), None)
-        return not _is_typed(first[0] if isinstance(first, list) and first else first)
+        first = first[0] if isinstance(first, list) and first else first
+        return not (isinstance(first, Value) or hasattr(first, "__dataclass_fields__"))
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
-
-
-def _is_typed(value: Any) -> bool:
-    return isinstance(value, Value) or hasattr(value, "__dataclass_fields__")
 
 
 def decode(call: Call, data: bytes) -> Any:

@@ -71,7 +71,8 @@ def simple(value: Any) -> Any:
     if isinstance(value, Iterator):
         return list(value)
     if isinstance(value, Vocabulary):
-        return [_spec(kind) for kind in value.kinds.values()]
+        names = ("name", "group", "inverse", "symmetric", "causal", "acyclic")
+        return [{name: getattr(kind, name) for name in names} for kind in value.kinds.values()]
     if hasattr(value, "edges") and hasattr(value, "nodes"):  # networkx
         return {
             "nodes": [{**attributes, "id": name} for name, attributes in value.nodes(data=True)],
@@ -89,11 +90,6 @@ def simple(value: Any) -> Any:
 
         return MessageToDict(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-def _spec(kind: Any) -> dict[str, Any]:
-    names = ("name", "group", "inverse", "symmetric", "causal", "acyclic")
-    return {name: getattr(kind, name) for name in names}
 
 
 # ---- values by their annotation ---------------------------------------------------------------

@@ -12,7 +12,7 @@ from dataclasses import is_dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from inspect import getdoc
 from pathlib import Path
 from types import NoneType, UnionType
@@ -45,14 +45,14 @@ def record(
     return found | {"additionalProperties": False} if closed else found
 
 
-_NULL: Schema = {"type": "null"}
+NULL: Schema = {"type": "null"}
 _FLAT: dict[Any, Schema] = {
     Any: {},
     str: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     float: {"type": "number"},
-    NoneType: _NULL,
+    NoneType: NULL,
     Path: {"type": "string"},
 }
 
@@ -87,7 +87,7 @@ def one_of(each: Iterable[Schema]) -> Schema:
         found += [part for part in one.get("anyOf", [one]) if part not in found]
     if {} in found:
         return {}
-    if len(found) == 2 and found[1] == _NULL and isinstance(found[0].get("type"), str):
+    if len(found) == 2 and found[1] == NULL and isinstance(found[0].get("type"), str):
         return {**found[0], "type": [found[0]["type"], "null"]}
     return found[0] if len(found) == 1 else {"anyOf": found}
 
@@ -160,16 +160,6 @@ def _of_given_class(cls: Any, names: Mapping[str, Schema]) -> Schema:
     raise TypeError(f"{cls} has no schema: name it in {__name__}")
 
 
-def with_files(schema: Schema) -> Schema:
-    """The schema of a path, or of a file that is sent in its place."""
-    return one_of([schema, FILES])
-
-
-def optional(schema: Schema) -> Schema:
-    """The schema of what may be null as well."""
-    return one_of([schema, _NULL])
-
-
 def _of_event(hint: Any) -> Schema:
     """Of a message: an id or text, an object, a pair of texts; or of several."""
     one: Schema = {"anyOf": [{"type": "string"}, OBJECT]}
@@ -177,7 +167,7 @@ def _of_event(hint: Any) -> Schema:
         return one
     pair = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
     many: Schema = {"type": "array", "items": {"anyOf": [*one["anyOf"], pair]}}
-    return one_of([many, _NULL]) if NoneType in members(hint) else many
+    return one_of([many, NULL]) if NoneType in members(hint) else many
 
 
 def members(hint: Any) -> tuple[Any, ...]:
@@ -288,11 +278,6 @@ def _given(words: Sequence[str]) -> str:
 _CALLED = {"string": "text", "boolean": "true or false", "object": "JSON object", "integer": "whole number", "number": "number", "array": "list"}  # fmt: skip
 
 
-@cache
-def _plural(word: str) -> str:
-    return word if word in ("text", "true or false") else f"{word}s"
-
-
 def _words(schema: Schema) -> list[str]:
     if "anyOf" in schema:
         return [word for one in schema["anyOf"] for word in _words(one)]
@@ -302,7 +287,8 @@ def _words(schema: Schema) -> list[str]:
     found = [_CALLED[one] for one in types if one != "null"]
     inner = schema.get("items") or schema.get("additionalProperties") or {}
     if found in (["list"], ["JSON object"]) and inner and (parts := _words(inner)):
-        return [f"{found[0]} of {' or '.join(_plural(part) for part in dict.fromkeys(parts))}"]
+        many = [part if part in ("text", "true or false") else f"{part}s" for part in dict.fromkeys(parts)]
+        return [f"{found[0]} of {' or '.join(many)}"]
     return found
 
 

@@ -401,14 +401,10 @@ class Door:
 
     def _of_server(self, call: Call, args: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call with what only the server knows better: events for others come from no path of this machine."""
-        if call.name == _CLOUD_EVENTS and args.get("source") is None:
-            return {**args, "source": self._urn()}
-        return args
-
-    def _urn(self) -> str:
-        """The name of the store for others: since its first transaction, wherever it lies."""
-        first = self._store._first_tx
-        return "urn:graphstore:" + ("new" if first is None else iso(first))
+        if call.name != _CLOUD_EVENTS or args.get("source") is not None:
+            return args
+        first = self._store._first_tx  # by which others know the store, wherever it lies
+        return {**args, "source": f"urn:graphstore:{'new' if first is None else iso(first)}"}
 
     async def _body(self, exchange: Exchange) -> bytes:
         """The JSON that a request sends. Raises Refused for one that says it is something else, or is too large."""
