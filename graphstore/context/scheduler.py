@@ -102,7 +102,10 @@ class Ticking:
 
     def finish(self, name: str, work: Work) -> None:
         """Do the rest of a tick that was begun. Raises what it raises."""
-        self._work(self._ticks[name], work)
+        tick = self._ticks[name]
+        with self._failing(tick):
+            work()
+        tick.failures, tick.error, tick.ended = 0, None, self._store.at.valid
 
     def now(self, name: str) -> None:
         """Do a tick whether it is due or not. Raises what it raises; InvalidError for an unknown one."""
@@ -110,12 +113,7 @@ class Ticking:
             raise InvalidError.choice("tick", name, self._ticks)
         tick = self._ticks[name]
         tick.last = self._store.at.valid
-        self._work(tick, tick.work)
-
-    def _work(self, tick: _Tick, work: Work) -> None:
-        with self._failing(tick):
-            work()
-        tick.failures, tick.error, tick.ended = 0, None, self._store.at.valid
+        self.finish(name, tick.work)
 
     @contextmanager
     def _failing(self, tick: _Tick) -> Iterator[None]:

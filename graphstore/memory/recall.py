@@ -22,6 +22,7 @@ from graphstore.values.models import UPRIGHT, Event, Json, Link, Node, Standing,
 from graphstore.values.period import TimeLike
 from graphstore.values.searched_text import text_of_node
 from graphstore.values.text import given_text
+from graphstore.values.vocabulary import Vocabulary
 from graphstore.values.words import asked_fields, remaining
 from graphstore.view import ranking
 from graphstore.view.coverage import COVERS, FLOOR, Strength, coverage_of_text, said
@@ -198,13 +199,17 @@ def recall(
     if filters.of_the_past:
         return _mentions(view, text, k, filters, lens)
     lens = lens or embedders.asked(view, text)
-    return _standing(
-        view, text, k, filters, hops, fan_out, hop_weight, along, direction, decay, lens
-    )  # fmt: skip
+    with view._searching() as sight:
+        recalled = _standing(
+            sight, view.vocabulary, text, k, filters, hops, fan_out, hop_weight, along, direction, decay, lens
+        )  # fmt: skip
+    view._count_access(hit.node.id for hit in recalled.hits)
+    return recalled
 
 
 def _standing(
-    view: Reader,
+    sight: Sight,
+    vocabulary: Vocabulary,
     text: str,
     k: int,
     filters: Filters,
@@ -217,51 +222,43 @@ def _standing(
     lens: Lens,
 ) -> Recalled:
     """What a text calls to mind among what stands."""
-
-    def look(sight: Sight) -> tuple[Recalled, list[str]]:
-        weigh = None if decay is None else Weights(sight, decay).of
-        seen = _seen(sight, lens)
-        pool = max(k, ranking.POOL)
-        found = sight.found(text, pool, weigh=weigh, seen=seen)
-        if filters != Filters() and not words(remaining(text)):
-            listed = _listed(sight, text, k, filters, seen)
-            return listed, [hit.node.id for hit in listed.hits]
-        meant = _meant(sight, lens, k, weigh, seen)
-        followed = frozenset.union(*view.vocabulary.named(along)) or None
-        near = Near(sight, followed, direction, fan_out, lens.seen(sight))
-        seeds = _seeds(found, meant, k)
-        sight.read_links(seeds)
-        reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
-        if weigh is not None:
-            reached = {
-                ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
-            }
-        found, fits = _fitting(sight, text, pool, found, filters, weigh, seen)
-        if not all(fits(ent) for ent in meant):
-            meant = _meant(sight, lens, k, weigh, fits)
-        order = _ordered(sight, found, meant, reached, fits)
-        says = dict(zip(order.best, found.coverages(order.best), strict=True))
-        led_to = (order.meaning, order.ways, order.gained)  # by something else than a word that says little
-        shown = [ent for ent in order.best if says[ent] >= FLOOR or any(ent in each for each in led_to)]
-        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
-        hits = tuple(_hit(sight, ent, found, order, weight, says[ent]) for ent, weight in weights.items())
-        is_strong = any(hit.strength == "strong" for hit in hits)
-        elsewhere = {} if is_strong else _elsewhere(sight, found, filters, seen)
-        recalled = Recalled.made(
-            {
-                "text": text,
-                "hits": hits,
-                "note": _note(text, found, lens.note, elsewhere, {hit.node.id.casefold() for hit in hits}),
-                "left_out": len(order.best) - len(shown),
-                "elsewhere": elsewhere,
-                "truncated": len(shown) > k,
-            }
-        )
-        return recalled, list(map(sight.id, weights))
-
-    recalled, names = view._searched(look)
-    view._count_access(names)
-    return recalled
+    weigh = None if decay is None else Weights(sight, decay).of
+    seen = _seen(sight, lens)
+    pool = max(k, ranking.POOL)
+    found = sight.found(text, pool, weigh=weigh, seen=seen)
+    if filters != Filters() and not words(remaining(text)):
+        return _listed(sight, text, k, filters, seen)
+    meant = _meant(sight, lens, k, weigh, seen)
+    followed = frozenset.union(*vocabulary.named(along)) or None
+    near = Near(sight, followed, direction, fan_out, lens.seen(sight))
+    seeds = _seeds(found, meant, k)
+    sight.read_links(seeds)
+    reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
+    if weigh is not None:
+        reached = {
+            ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
+        }
+    found, fits = _fitting(sight, text, pool, found, filters, weigh, seen)
+    if not all(fits(ent) for ent in meant):
+        meant = _meant(sight, lens, k, weigh, fits)
+    order = _ordered(sight, found, meant, reached, fits)
+    says = dict(zip(order.best, found.coverages(order.best), strict=True))
+    led_to = (order.meaning, order.ways, order.gained)  # by something else than a word that says little
+    shown = [ent for ent in order.best if says[ent] >= FLOOR or any(ent in each for each in led_to)]
+    weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
+    hits = tuple(_hit(sight, ent, found, order, weight, says[ent]) for ent, weight in weights.items())
+    is_strong = any(hit.strength == "strong" for hit in hits)
+    elsewhere = {} if is_strong else _elsewhere(sight, found, filters, seen)
+    return Recalled.made(
+        {
+            "text": text,
+            "hits": hits,
+            "note": _note(text, found, lens.note, elsewhere, {hit.node.id.casefold() for hit in hits}),
+            "left_out": len(order.best) - len(shown),
+            "elsewhere": elsewhere,
+            "truncated": len(shown) > k,
+        }
+    )
 
 
 @registry.read("recall")

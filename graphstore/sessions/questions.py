@@ -34,7 +34,7 @@ from graphstore.values.time_range import plural
 from graphstore.view.view import Reader
 
 BY = ("project", "model", "session", "day")
-CONFIDENCES = ("high", "medium", "low")
+CONFIDENCES = {"high": 0, "medium": 1, "low": 2}
 _LINE = 100
 
 
@@ -175,7 +175,7 @@ def lessons(
     found = [_learned(each) for each in groups.values()]
     found.sort(
         key=lambda each: (
-            _rank(each.confidence),
+            CONFIDENCES.get(each.confidence, len(CONFIDENCES)),
             -instant(each.last_at),
             each.summary,
             each.level,
@@ -202,10 +202,6 @@ def _learned(group: list[tuple[Piece, Taught]]) -> Learned:
         last_at=moment(latest.since),
         times=len(group),
     )
-
-
-def _rank(confidence: str) -> int:
-    return CONFIDENCES.index(confidence) if confidence in CONFIDENCES else len(CONFIDENCES)
 
 
 # ---- what failed again ----------------------------------------------------------------------------

@@ -44,6 +44,7 @@ def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
         # what a person wrote need not have the shape of an analysis
         for decision in as_objects(value_at(node.content, "daemonMeta", "decisions")):
             if decision.get("needsReview") is True:
+                at = decision.get("timestamp")
                 found.append(
                     Doubt(
                         id=node.id,
@@ -51,7 +52,7 @@ def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
                         text=node.text,
                         decision=str(decision.get("decision", "")),
                         reasoning=str(decision.get("reasoning", "")),
-                        at=_text(decision.get("timestamp")),
+                        at=at if isinstance(at, str) else None,
                     )
                 )
                 if len(found) == most:
@@ -94,7 +95,3 @@ def _changed(content: Json, changes: Json) -> Json:
         else:
             found[name] = value
     return found
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
