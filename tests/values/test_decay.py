@@ -90,10 +90,6 @@ def test_weight_is_more_with_each_parameter(of, name, values):
     assert Decay(**{name: less}).weight(*of) <= Decay(**{name: more}).weight(*of) + SLACK
 
 
-def test_function_and_parameters_say_the_same():
-    assert weight(100, 3, 2, 0.7, 0.9) == Decay().weight(100, 3, 2, 0.7, 0.9)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"half_life": 0}, {"half_life": -1}, {"half_life": math.inf}, {"half_life": math.nan}, {"half_life": "90"}, {"floor": -0.1}, {"floor": 1.1},
