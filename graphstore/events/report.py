@@ -70,19 +70,18 @@ class _Asked(NamedTuple):
         return self.agents is None or body.get("agent") in self.agents
 
 
-def _several(what: str, given: str | Iterable[str] | None) -> frozenset[str] | None:
+def _several(
+    what: str, given: str | Iterable[str] | None, known: tuple[str, ...] | None = None
+) -> frozenset[str] | None:
     if given is None:
         return None
     if not isinstance(given, str) and not isinstance(given, Iterable):
         raise InvalidError(f"{what} {given!r} is no text. Give a str, or a list of them.")
-    return frozenset(text_of(what, each) for each in ([given] if isinstance(given, str) else given))
-
-
-def _chosen(what: str, given: frozenset[str] | None, known: Iterable[str]) -> frozenset[str] | None:
-    for each in given or ():
-        if each not in known:
-            raise InvalidError.choice(what, each, tuple(known))
-    return given
+    several = frozenset(text_of(what, each) for each in ([given] if isinstance(given, str) else given))
+    for each in several:
+        if known is not None and each not in known:
+            raise InvalidError.choice(what, each, known)
+    return several
 
 
 class _Match(NamedTuple):
@@ -121,8 +120,8 @@ def history_report(
     optional_text("pattern", pattern)
     asked = _Asked(
         _several("type", type),
-        _chosen("status", _several("status", status), STATUSES),
-        _chosen("origin", _several("origin", origin), ORIGINS),
+        _several("status", status, STATUSES),
+        _several("origin", origin, ORIGINS),
         _several("agent", agent),
         every,
     )

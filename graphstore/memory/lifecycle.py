@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from graphstore.memory.memory import LAYERS, Memory, MemoryStats
 from graphstore.store import registry
@@ -37,8 +37,18 @@ class Due(Value):
     left: int
     cap: int
 
+    _word: ClassVar[str] = "to go"
+
     def __str__(self) -> str:
-        return _counted(self, "to go")
+        total = len(self.expired) + len(self.capped)
+        old = f" And {plural(len(self.events), 'event')} past the retention." if self.events else ""
+        if not total:
+            return f"nothing {self._word}: {plural(self.left, 'chunk')}, at most {self.cap:,}.{old}"
+        parts = ", ".join(f"{name} {count:,}" for name, count in self.layers.items())
+        return (
+            f"{total:,} {self._word} ({parts}): {len(self.expired):,} whose time is over, {len(self.capped):,} beyond the cap of "
+            f"{self.cap:,}. {self.left:,} stay.{old}"
+        )
 
 
 class Pruned(Due):
@@ -46,8 +56,7 @@ class Pruned(Due):
 
     stats: MemoryStats
 
-    def __str__(self) -> str:
-        return _counted(self, "gone")
+    _word = "gone"
 
 
 @registry.read("lifecycle")
@@ -123,15 +132,3 @@ def run(store: GraphStore, now: TimeLike | None = None) -> Pruned:
     if found.events:
         store.evict(ids=found.events, reason=f"older than {store.retention['days']} days")
     return Pruned.made({**found.__dict__, "stats": Memory(store).stats()})
-
-
-def _counted(found: Due, word: str) -> str:
-    total = len(found.expired) + len(found.capped)
-    old = f" And {plural(len(found.events), 'event')} past the retention." if found.events else ""
-    if not total:
-        return f"nothing {word}: {plural(found.left, 'chunk')}, at most {found.cap:,}.{old}"
-    parts = ", ".join(f"{name} {count:,}" for name, count in found.layers.items())
-    return (
-        f"{total:,} {word} ({parts}): {len(found.expired):,} whose time is over, {len(found.capped):,} beyond the cap of "
-        f"{found.cap:,}. {found.left:,} stay.{old}"
-    )
