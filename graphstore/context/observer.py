@@ -116,7 +116,7 @@ def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20
     """
     text_of("user", user), optional_text("thread", thread)
     at_least_one("limit", limit)
-    here = view.as_of() if isinstance(view, Store) else view
+    here = view._fixed()
     messages = {message.id: message for message in _on_timeline(here, user, thread, limit)}
     messages |= {message.id: message for message in _observed(here, user, thread, limit)}
     found = sorted(messages.values(), key=lambda message: (message.occurred_at, message.id))

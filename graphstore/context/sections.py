@@ -20,7 +20,6 @@ from graphstore.context.observer import Message
 from graphstore.errors import InvalidError
 from graphstore.memory.memory import Memory, MemoryHit, recollect
 from graphstore.store import registry
-from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import during, moment, when
@@ -107,7 +106,7 @@ def context(
     at_least_one("recent", recent), at_least_one("k", k)
     if memory is not None and not memory._store._reads_as(view):
         raise InvalidError("memory is that of another store. Give one of the store that is read.")
-    here = view.as_of() if isinstance(view, Store) else view  # all sections at one coordinate
+    here = view._fixed()  # all sections at one coordinate
     first = [
         *_words("identity", _runtime(here) if identity is None else identity),
         *_files(here, user),

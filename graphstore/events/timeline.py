@@ -376,7 +376,7 @@ def _cursor(valid: Instant, tx: Instant, last: tuple[Instant, str], filters: str
 def _going_on(view: Reader, cursor: str | None, filters: str) -> tuple[Reader, tuple[Instant, str] | None]:
     """The view to read at, and the message to go on after. A store's first page pins its coordinate, so that no later write shows in the next."""
     if cursor is None:
-        return (view.as_of() if isinstance(view, Writer) else view), None
+        return view._fixed(), None
     valid, tx, at, name, question = _decoded(cursor)
     if question != filters:
         raise InvalidError(

@@ -30,7 +30,6 @@ from graphstore.values.vocabulary import Kind
 from graphstore.view.rows import Rows
 from graphstore.view.view import Reader
 from graphstore.write.recording import occur
-from graphstore.write.writer import Writer
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
@@ -462,7 +461,7 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     what each `said` otherwise, when the first was `reported`, `recorded`, and of a link what an import would not conclude. Links are those between events, the forgotten among them.
     Raises ConflictError when the file is there already.
     """
-    pinned = view.as_of() if isinstance(view, Writer) else view
+    pinned = view._fixed()
     with new_file(Path(path)) as sink:
         export = _Export(pinned)
         for line in export.lines():

@@ -25,7 +25,6 @@ from graphstore.values.event_fields import ENDED_AT, MESSAGE_TEXTS
 from graphstore.values.models import Event, Json
 from graphstore.values.period import instant, iso, moment
 from graphstore.view.view import Reader
-from graphstore.write.writer import Writer
 
 try:
     from google.protobuf.message import DecodeError
@@ -355,7 +354,7 @@ def export_otlp(view: Reader, path: str | Path) -> int:
 @registry.read("otlp")
 def traces_data(view: Reader) -> TracesData:
     """Every trace of which a view has an event. Imported spans are exported unchanged, in their order; equal resources and scopes are one."""
-    pinned = view.as_of() if isinstance(view, Writer) else view
+    pinned = view._fixed()
     export = _Export()
     with pinned._searching() as sight:
         ents = {ent for name in sight.traces() for ent in sight.trace(name)}

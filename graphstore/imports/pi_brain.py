@@ -30,7 +30,6 @@ from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, i
 from graphstore.values.text import given_text
 from graphstore.values.time_range import plural
 from graphstore.view.view import Reader
-from graphstore.write.writer import Writer
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store
@@ -84,7 +83,7 @@ def export_pi_brain(view: Reader, folder: str | Path) -> Exported:
     Raises ConflictError when there is something in the folder, EngineError when the disk refuses.
     """
     with new_folder(Path(folder)) as fresh:
-        export = _Export(view.as_of() if isinstance(view, Writer) else view)
+        export = _Export(view._fixed())
         for path, content in export.files():
             file = fresh / path
             file.parent.mkdir(parents=True, exist_ok=True)

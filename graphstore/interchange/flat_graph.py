@@ -12,7 +12,6 @@ from graphstore.graph.properties import chosen, field_kind, property_name
 from graphstore.values.models import UPRIGHT, Coordinate, Json, Node
 from graphstore.values.period import instant, iso
 from graphstore.view.view import Reader
-from graphstore.write.writer import Writer
 
 Label = Literal["Node", "Event", "Absent"]
 PropertyKind = Literal["text", "texts", "truth", "whole", "number", "time"]
@@ -74,7 +73,7 @@ def flat_graph(view: Reader, reserved: Collection[str] = ()) -> FlatGraph:
 
     A content field named as one of `reserved` gets the prefix `c_`, as one does that is named as a property of every node.
     """
-    view = pinned(view)
+    view = view._fixed()  # what is read in several steps is all of one coordinate
     graph = view.to_networkx()
     labels = {id: _label(attributes) for id, attributes in graph.nodes.items()}
     contents = [attributes["content"] for id, attributes in graph.nodes.items() if labels[id] == "Node"]
@@ -92,11 +91,6 @@ def flat_graph(view: Reader, reserved: Collection[str] = ()) -> FlatGraph:
             if name not in known:
                 known[name] = of_fields.get(name) or _THING_KINDS.get(name, "text")
     return FlatGraph(view.at, list(things.values()), ties, kinds)
-
-
-def pinned(view: Reader) -> Reader:
-    """The view of now where a store is given: what is read of it in several steps is all of one coordinate."""
-    return view.as_of() if isinstance(view, Writer) else view
 
 
 def written(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from graphstore.interchange.flat_graph import FlatGraph, Thing, flat_graph, pinned, written
+from graphstore.interchange.flat_graph import FlatGraph, Thing, flat_graph, written
 from graphstore.interchange.history_tables import History
 from graphstore.interchange.xml_text import escaped
 from graphstore.ledger.files import new_file
@@ -55,7 +55,7 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
     as in `export_graphml`, `key` is `slot`. Raises ConflictError when `path` is there.
     """
     with new_file(Path(path)) as sink:
-        view = pinned(view)
+        view = view._fixed()
         flat = flat_graph(view, _OWN)
         graph = _drawn(flat)
         for thing in flat.things:
@@ -79,7 +79,7 @@ def export_node_link(view: Reader, path: str | os.PathLike[str]) -> int:
     import networkx
 
     with new_file(Path(path)) as sink:
-        view = pinned(view)
+        view = view._fixed()
         graph = view.to_networkx()
         graph.graph.update(view.at.model_dump())
         data = networkx.node_link_data(graph, edges="edges")
