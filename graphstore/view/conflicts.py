@@ -49,12 +49,11 @@ def contradictions(
 
 
 def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contradiction]:
-    index = sight.index
     if of is None:
         rows = sight.held_of(_CONTRADICTS)
     else:
-        sides = (sight.rows_of_links(side, of, _CONTRADICTS) for side in (index.out, index.into))
-        rows = list(set(chain.from_iterable(sides)))
+        edges = chain(sight.edges(of, "out", _CONTRADICTS), sight.edges(of, "into", _CONTRADICTS))
+        rows = list({row for edge in edges if (row := sight.held(edge.link)) >= 0})
     rows.sort(key=sight.link_order, reverse=True)
     sight.things(dict.fromkeys(end for row in rows for end in sight.edge(row)[3:]))  # read at once
     found = (of_link(sight, row) for row in rows)
