@@ -495,11 +495,12 @@ class Engine:
 
     def _properties(self, label: str) -> dict[str, str]:
         """Return the columns of a table and their types, in the order of its definition, without the ends of a relationship."""
-        if label not in self._columns:
+        columns = self._columns.get(label)
+        if columns is None:
             with self._lock:
                 raw = self._connection.execute(f"CALL table_info({label!r}) RETURN name, type")
-                self._columns[label] = dict(raw.get_all())
-        return self._columns[label]
+                columns = self._columns[label] = dict(raw.get_all())
+        return columns
 
     def _key(self, label: str) -> str:
         for name, primary in self.run(f"CALL table_info({label!r}) RETURN name, `primary key`"):

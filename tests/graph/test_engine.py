@@ -804,6 +804,21 @@ def test_queries_in_a_time_limit_are_stopped_and_those_after_it_are_not(people: 
     assert 1 == people.query("RETURN 1 AS one").single()["one"]
 
 
+class Forgetful(dict[str, dict[str, str]]):
+    """What another thread forgets at once, since it makes a table."""
+
+    def __setitem__(self, name: str, columns: dict[str, str]) -> None:
+        pass
+
+
+def test_columns_are_read_also_while_another_thread_makes_a_table(own: Engine) -> None:
+    own._columns = Forgetful()
+
+    own.copy("Town", pa.table({"name": ["Basel"]}))
+
+    assert own.query("MATCH (t:Town) RETURN count(*) AS n").single()["n"] == 2
+
+
 def test_a_query_is_stopped_by_who_no_longer_waits_for_it(people: Engine) -> None:
     stopping = threading.Event()
     threading.Timer(0.2, stopping.set).start()
