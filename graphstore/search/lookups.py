@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from operator import itemgetter
 
 from graphstore.read.standing_rules import Index
 from graphstore.values.period import Instant
@@ -32,9 +33,8 @@ class Accesses:
     def _begin(self, state: Hashable) -> None:
         self._state = state
         self._looked = 0  # operations read so far
-        self._written: dict[
-            str, tuple[list[Instant], list[int]]
-        ] = {}  # by id: when, and how many in all by then
+        # by id: when, and how many in all by then
+        self._written: dict[str, list[tuple[Instant, int]]] = {}
 
     def forget_written(self) -> None:
         """Have what was written read anew."""
@@ -76,11 +76,9 @@ class Accesses:
 
     def total(self, name: str, tx: Instant) -> int:
         """How often a thing had been looked up by `tx`, as written by then and read by `follow`."""
-        found = self._written.get(name)
-        if found is None:
-            return 0
-        known = bisect_right(found[0], tx)
-        return found[1][known - 1] if known else 0
+        found = self._written.get(name, [])
+        known = bisect_right(found, tx, key=itemgetter(0))
+        return found[known - 1][1] if known else 0
 
     def follow(self, state: Hashable, operations: int, written: Callable[[int], Iterable[Counts]]) -> None:
         """Read what was committed since. `written` gives what was written from an operation on, up to so many `operations`; another `state` begins anew."""
@@ -91,7 +89,6 @@ class Accesses:
                 return
             for tx, counts in written(self._looked):
                 for name, count in counts.items():
-                    when, totals = self._written.setdefault(name, ([], []))
-                    when.append(tx)
-                    totals.append(count + (totals[-1] if totals else 0))
+                    totals = self._written.setdefault(name, [])
+                    totals.append((tx, count + (totals[-1][1] if totals else 0)))
             self._looked = operations

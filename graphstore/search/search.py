@@ -251,15 +251,14 @@ def fitting(
     admitted: Callable[[int], bool] | None,
 ) -> Callable[[int], bool] | None:
     """Which versions may be found; None: all."""
+    if not kinds and seen is None and admitted is None:
+        return None
     v_ent, kind = index.v_ent, index.kind
-    asked = [
-        *([lambda ver: kind[v_ent[ver]] in kinds] if kinds else []),
-        *([lambda ver: seen(v_ent[ver])] if seen is not None else []),
-        *([admitted] if admitted is not None else []),
-    ]
-    if len(asked) < 2:
-        return asked[0] if asked else None
-    return lambda ver: all(fits(ver) for fits in asked)
+    return lambda ver: (
+        (not kinds or kind[v_ent[ver]] in kinds)
+        and (seen is None or seen(v_ent[ver]))
+        and (admitted is None or admitted(ver))
+    )
 
 
 def descending(vers: NDArray[Any], scores: Scores, first: int) -> Iterator[tuple[int, float]]:
