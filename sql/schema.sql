@@ -327,7 +327,7 @@ CREATE TABLE vector (
   model  TEXT NOT NULL,            -- the name of the embedder's model
   id     TEXT NOT NULL,            -- entity.id
   text   BLOB NOT NULL,            -- BLAKE2b (16 bytes) of the text
-  data   BLOB NOT NULL,            -- a vector of length 1: little-endian numbers of 4 bytes
+  data   BLOB NOT NULL,            -- a vector of length 1: little-endian numbers of 4 bytes; then 3 bytes of the CRC-32 of id, text and these (none: of an earlier release)
   UNIQUE (id, text, model)
 ) STRICT;
 

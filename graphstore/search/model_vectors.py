@@ -13,8 +13,10 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 from graphstore.errors import GraphStoreError
+from graphstore.ledger.database import Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
 
@@ -28,6 +30,7 @@ Pair = tuple[str, bytes]
 """The id of a thing, and the hash of a text that it says."""
 
 _NUMBER = 4  # bytes of one number of a vector
+_CHECKSUM = 3  # bytes that follow the numbers; fewer than of a number, so that a length says whether they do
 _AT_ONCE = 1_000  # rows written in one SQL transaction
 _PATIENCE = 1.0  # seconds to wait for other writers
 _ADD = """
@@ -36,11 +39,12 @@ WHERE EXISTS (SELECT 1 FROM all_entity e WHERE e.id = ?2)
   AND NOT EXISTS (SELECT 1 FROM all_entity e CROSS JOIN all_forgotten f ON f.entity = e.number WHERE e.id = ?2)
 """
 _REMOVE = "DELETE FROM vector WHERE model = ?"
-_REMOVE_OTHERS = "DELETE FROM vector WHERE model <> ? OR length(data) <> ?"
+_REMOVE_OTHERS = "DELETE FROM vector WHERE model <> ? OR length(data) NOT IN (?, ?)"
+_SOME = "SELECT number, id, text, data FROM vector WHERE number > ? ORDER BY number LIMIT 1000"
 
 
 class _Added(NamedTuple):
-    """Holds a row of the table `vector`. Its data are little-endian float32."""
+    """Holds a row of the table `vector`. Its data are little-endian float32, and a checksum in those of this release."""
 
     number: int
     id: str
@@ -49,6 +53,26 @@ class _Added(NamedTuple):
 
 
 VECTORS = Statement("vectors", _Added)
+
+
+def _checksum_of(id: str, text: bytes, vector: bytes) -> bytes:
+    checksum = crc32(vector, crc32(text, crc32(id.encode("utf-8", "surrogatepass"))))
+    return checksum.to_bytes(4, "little")[:_CHECKSUM]
+
+
+def _is_whole(row: _Added) -> bool:
+    """Return True if a row is what was written. One of an earlier release has no checksum."""
+    vector = row.data[: len(row.data) // _NUMBER * _NUMBER]
+    return row.data[len(vector) :] in (b"", _checksum_of(row.id, row.text, vector))
+
+
+def damaged_vectors(database: Database) -> int:
+    """Return how many rows of the table are not what was written."""
+    count = last = 0
+    while found := [_Added(*row) for row in database.rows(_SOME, (last,))]:
+        count += sum(not _is_whole(row) for row in found)
+        last = found[-1].number
+    return count
 
 
 def hash_of(text: str) -> bytes:
@@ -106,18 +130,22 @@ class ModelVectors:
         self.numbered += 1
 
     def refresh(self) -> None:
-        """Read the rows that were added since. Those of another dimension are reported and left out."""
-        ledger, another = self._vectors.ledger, False
+        """Read the rows that were added since. Those of another dimension, and damaged ones, are reported and left out: they are made of the texts again."""
+        ledger, another, damaged = self._vectors.ledger, False, 0
         while ledger is not None:
             found = VECTORS.rows(ledger.database, {"model": self.model, "after": self._read})
             if not found:
                 break
             self._read = found[-1].number
             self.dimension = self.dimension or len(found[0].data) // _NUMBER
-            fitting = [added for added in found if len(added.data) == _NUMBER * self.dimension]
-            self.add({added.text: added.data for added in fitting})
-            self._pairs.update((added.id, added.text) for added in fitting)
+            fitting = [added for added in found if len(added.data) // _NUMBER == self.dimension]
+            whole = [added for added in fitting if _is_whole(added)]
+            self.add({added.text: added.data[: _NUMBER * self.dimension] for added in whole})
+            self._pairs.update((added.id, added.text) for added in whole)
             another = another or len(fitting) < len(found)
+            damaged += len(fitting) - len(whole)
+        if damaged:
+            self._notice(f"damaged vectors of {self.model!r}: {damaged}. They are made of the texts again.")
         if another:
             self._notice(f"vectors of {self.model!r} had another dimension: they are made anew.")
 
@@ -172,9 +200,8 @@ class ModelVectors:
             pairs, matrix = islice(self._unwritten, _AT_ONCE), self.matrix
             if matrix is None:
                 return []
-            return [
-                (self.model, id, text, matrix[self.row[text]].astype("<f4").tobytes()) for id, text in pairs
-            ]
+            vectors = ((id, text, matrix[self.row[text]].astype("<f4").tobytes()) for id, text in pairs)
+            return [(self.model, id, text, data + _checksum_of(id, text, data)) for id, text, data in vectors]
 
     def remove(self) -> None:
         """Let go of all vectors, in the table too."""
@@ -184,7 +211,8 @@ class ModelVectors:
 
     def remove_others(self) -> None:
         """Remove the rows of other models and of another dimension, which is another model too."""
-        self._run(_REMOVE_OTHERS, [(self.model, _NUMBER * (self.dimension or 0))])
+        length = _NUMBER * (self.dimension or 0)
+        self._run(_REMOVE_OTHERS, [(self.model, length, length + _CHECKSUM)])
 
     def _run(self, statement: str, values: Sequence[tuple[Any, ...]]) -> bool:
         """Run a statement in an SQL transaction of its own. Returns False where that cannot be, as within a transaction of this thread.

@@ -17,6 +17,7 @@ from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted, operations, settings
 from graphstore.read.ids import things
 from graphstore.read.points import Point
+from graphstore.search.model_vectors import damaged_vectors
 from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
@@ -268,6 +269,9 @@ class WholeStore(Writer):
         except DamageError as error:  # a body that the tables would be made of
             if not problems:
                 problems.append(Problem(file=str(self._place.file), line=None, message=str(error)))
+        if damaged := damaged_vectors(self._ledger.database):
+            message = f"damaged vectors: {damaged:,}. A search by meaning makes them of the texts again."
+            problems.append(Problem(file=str(self._place.file), line=None, message=message))
         return Verification(
             ok=not problems,
             problems=tuple(problems),

@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> Path:
 def rows(path: Path, model: str | None = None) -> list[tuple[Any, ...]]:
     """The vectors that the ledger has: the id of a thing, the hash of its text, and the vector."""
     found = ledger_rows.rows(path, "SELECT model, id, text, data FROM vector ORDER BY number")
-    return [(id, text, data) for name, id, text, data in found if model in (None, name)]
+    return [(id, text, data[:-3]) for name, id, text, data in found if model in (None, name)]  # a checksum
 
 
 TOLD = ("the car is red", "a cat sleeps", "bread for sale", "login needs a password")
@@ -256,6 +256,34 @@ def test_rows_that_are_gone_are_made_anew(path):
         assert ["the car is red"] == texts(Memory(store, Concepts()).recall("automobile", 1))
 
     assert sorted(before) == sorted(rows(path))
+
+
+@pytest.mark.parametrize("place", [1, 2, 4 * len(AXES), 4 * len(AXES) + 3])
+def test_a_flipped_byte_of_a_row_is_told_and_made_good(path, place):
+    write_store(path, Concepts())
+    before = rows(path)
+    flipped = f"substr(data, {place}, 1)"
+    [(byte, number)] = ledger_rows.rows(path, f"SELECT {flipped}, number FROM vector ORDER BY number LIMIT 1")
+    other = f"substr(data, 1, {place} - 1) || x'{byte[0] ^ 1:02x}' || substr(data, {place} + 1)"
+    ledger_rows.change(path, f"UPDATE vector SET data = CAST({other} AS BLOB) WHERE number = {number}")
+    with graphstore.open(path) as store:
+        assert ["damaged vectors: 1. "] == [one.message[:20] for one in store.verify().problems]
+        assert ["the car is red"] == texts(Memory(store, Concepts()).recall("automobile", 1))
+        assert ["damaged vectors of 'concepts': 1. "] == [notice[:34] for notice in store.notices]
+        assert store.verify().ok
+
+    assert sorted(before) == sorted(rows(path))
+
+
+def test_rows_without_a_checksum_are_read(path):
+    write_store(path, Concepts())
+    ledger_rows.change(path, "UPDATE vector SET data = substr(data, 1, length(data) - 3)")
+    embed = Concepts()
+    with graphstore.open(path) as store:
+        assert ["the car is red"] == texts(Memory(store, embed).recall("automobile", 1))
+        assert store.verify().ok
+
+    assert ["automobile"] == embed.asked
 
 
 def test_a_disk_that_refuses_costs_the_rows_alone(path):
