@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.graph.arrow_tables import (
-    columns_by_name,
-    event_columns,
-    instants,
-    names_of,
-    numbers,
-    tombstone,
-)
+from graphstore.graph.arrow_tables import as_table, columns_of, instants, names_of, numbers
 from graphstore.graph.history_from_rows import RowHistory
 from graphstore.graph.result import arrow_out
 from graphstore.ledger.branch_ledger import BranchLedger
@@ -31,7 +24,6 @@ from graphstore.read.ids import Id
 from graphstore.read.index_of_rows import LINKS_BESIDE, Number
 from graphstore.read.points import Point, as_json
 from graphstore.values.gc_pause import no_collecting
-from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
@@ -87,12 +79,12 @@ class ClosedPeriod(NamedTuple):
 class EventRow(NamedTuple):
     """Describes a period of an event, what it says, and what the operation that evicted it has kept."""
 
-    number: int
+    row: str
     id: str
     type: str
     occurred_at: Instant
     tx_from: Instant
-    opened_by: int
+    opened_by: str
     word: str
     data: bytes | None
     checksum: int
@@ -272,8 +264,9 @@ class ChangeFeed:
     def _table(self, point: Point, name: str, low: int, high: int) -> pa.Table:
         """Return rows of a table as a copy has them: instants in UTC, an open end null, the number of a row as a number, and no end of the belief."""
         if name == "events":
-            return arrow_out(_event_periods(point, low, high))
-        table = self._history.table(_LABELS[name], range(low, high))
+            table = _event_periods(point, low, high)
+        else:
+            table = self._history.table(_LABELS[name], range(low, high))
         ends = ("source_label", "target_label", "tx_to", "closed_by")
         table = arrow_out(table.drop_columns([column for column in ends if column in table.column_names]))
         if "row" not in table.column_names:
@@ -297,22 +290,10 @@ def _event_periods(point: Point, first: int, stop: int) -> pa.Table:
     several."""
     row = point.database.line.row
     events = point.rows(FEED_EVENTS, first=row("period", first), stop=row("period", stop))
-    columns = {name: [getattr(each, name) for each in events] for name in ("id", "type", "occurred_at")}
-    bodies = [_body(point, event) for event in events]
-    return pa.table(
-        {
-            "row": numbers([each.number % SPAN for each in events]),
-            **columns_by_name(columns),
-            **event_columns(columns["type"], bodies),
-            **columns_by_name({"tx_from": [each.tx_from for each in events]}),
-            "opened_by": names_of([each.opened_by % SPAN for each in events]),
-        }
-    )
-
-
-def _body(point: Point, row: EventRow) -> Json:
-    body = point.content(row.data, row.checksum, f"event {row.id!r}")
-    if body:
-        return body
-    kept = point.content(row.place, row.place_checksum, f"event {row.id!r}")
-    return {**tombstone(row.word), "authorized": None, **kept.get("place", {})}
+    for event in events:  # raises DamageError for what is not what was written
+        point.content(event.data, event.checksum, f"event {event.id!r}")
+        point.content(event.place, event.place_checksum, f"event {event.id!r}")
+    table = as_table("Event", columns_of(events, EventRow))
+    names = table.column_names
+    last = ["tx_from", "opened_by"]
+    return table.select([*(name for name in names if name not in last), *last])
