@@ -8,7 +8,7 @@ from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from graphstore.errors import InvalidError, QueryError
 from graphstore.graph.guard import pieces
@@ -18,7 +18,6 @@ from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, mome
 
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
-    from graphstore.store.whole_store import WholeStore
     from graphstore.view.view import View
 
 TimeAxis = Literal["valid", "tx"]
@@ -42,12 +41,30 @@ _SECONDS = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
+class Asked(Protocol):
+    """A store, or a branch of one."""
+
+    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
+        """The view at a coordinate."""
+
+    def history_table(
+        self,
+        kind: str | None = None,
+        fields: Sequence[str] | None = None,
+        *,
+        tx: Any = None,
+        valid: Any = None,
+    ) -> Result:
+        """The rows of nodes over spans of both times."""
+
+    def over(self, *, valid: Any = None, tx: Any = None) -> Over:
+        """The graph at many instants."""
+
+
 class Over:
     """The graph at many instants of one axis, in order. Each answer is one table, with the instant in its column `at`."""
 
-    def __init__(
-        self, store: WholeStore, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant
-    ) -> None:
+    def __init__(self, store: Asked, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant) -> None:
         self._store, self._axis, self._instants, self._fixed = store, axis, list(instants), fixed
 
     @property
@@ -187,7 +204,7 @@ class Over:
 
 
 def answered(
-    store: WholeStore,
+    store: Asked,
     view: View,
     what: What,
     kind: str | None = None,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graphstore.errors import InvalidError
 from graphstore.graph import texts
@@ -16,13 +16,23 @@ from graphstore.values.period import BEGINNING, TimeLike, moment
 
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
-    from graphstore.store.whole_store import WholeStore
+    from graphstore.view.view import View
 
 _OVER_TABLES = "cookbook.cypher"
 _FILES = (_OVER_TABLES, "sessions.cypher", "agents.cypher")
 _PARAMETER = re.compile(r"\$(\w+)")
 _COORDINATE, _WINDOW = ("valid", "tx"), ("since", "until")
 _USUAL: Mapping[str, Any] = {"at_least": 2, "many": 20}
+
+
+class Asked(Protocol):
+    """A store, or a branch of one."""
+
+    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
+        """The view at a coordinate."""
+
+    def query_tables(self, cypher: str, **params: Any) -> Result:
+        """The answer of a text over the whole history."""
 
 
 class Recipe(Value):
@@ -52,7 +62,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def asked(
-    store: WholeStore, name: str, valid: TimeLike | None, tx: TimeLike | None, params: Mapping[str, Any]
+    store: Asked, name: str, valid: TimeLike | None, tx: TimeLike | None, params: Mapping[str, Any]
 ) -> Result:
     """The answer of a recipe. Raises InvalidError for an unknown one, and for parameters that it has not, or that are missing."""
     known = recipes()
