@@ -17,7 +17,7 @@ from graphstore.values import sameness
 from graphstore.values.assertions import DECISION, RECORDS, Assertion, about, different, disagreement
 from graphstore.values.inputs import whole_number
 from graphstore.values.keys import topic_name, version_of
-from graphstore.values.models import UPRIGHT, Contradiction, Json
+from graphstore.values.models import UPRIGHT, Contradiction
 from graphstore.values.period import Instant, exactly
 from graphstore.view.rows import Rows
 from graphstore.view.sight import Sight
@@ -217,7 +217,7 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
     row = sight.find(ent)
     if row < 0 or not is_stated(sight, ent):
         return
-    key, scope, body = index.key[ent], index.scope[ent], _body(sight, row)
+    key, scope, body = index.key[ent], index.scope[ent], sight.body_of(row)
     if not body:
         return
     if key is not None:
@@ -278,11 +278,5 @@ def _decisive(sight: Rows) -> frozenset[str]:
 
 def statement(sight: Sight, row: int) -> str:
     """Return the description of a row as text."""
-    body = _body(sight, row)
+    body = sight.body_of(row)
     return sameness.statement(body["content"], body.get("text"))
-
-
-def _body(sight: Sight, row: int) -> Json:
-    index = sight.index
-    ver = index.r_ver[row]
-    return sight.core.body(index.v_pos[ver], index.v_len[ver])

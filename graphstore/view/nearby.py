@@ -26,7 +26,6 @@ class Near:
     ) -> None:
         index, kinds = sight.index, sight.core.vocabulary.kinds
         self._sight, self._index = sight, index
-        self._valid, self._tx = sight.valid, sight.tx
         self._version_of = sight.core.search.standing(sight).version_of
         self._kinds = along or frozenset(name for name, kind in kinds.items() if kind.walked)
         out, into = (index.out, index.l_tgt), (index.into, index.l_src)
@@ -78,12 +77,10 @@ class Near:
         return [row for row, source, target in ends if seen(source if target == ent else target)]
 
     def _holding(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
-        index, valid, tx, standing = self._index, self._valid, self._tx, self._version_of
-        of_kind, rows_of, k_tx, k_end = index.l_kind, index.rows_of_link, index.k_tx, index.k_end
+        standing, of_kind, held = self._version_of, self._index.l_kind, self._sight.held
         return [
             row
             for link in links
             if standing[far[link] % SPAN] >= 0 and of_kind[link] in kinds and self._admitted(far[link])
-            for row in rows_of[link]
-            if k_tx[row] <= tx < k_end[row] and index.k_from[row] <= valid < index.k_to[row]
+            if (row := held(link)) >= 0
         ]
