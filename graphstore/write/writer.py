@@ -268,7 +268,7 @@ class Writer(Reader):
             at = coordinates.resolve(tx, "tx", now, names, axis="tx", present=known)
         elif tx is not None:
             at = instant(tx, "tx")
-        if at > now:
+        if at > max(now, known):
             self._refuse_ahead(at, now, known)
         thread = threading.get_ident()
         self._asked[thread] = max(at, self._asked.get(thread, at))
