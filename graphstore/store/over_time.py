@@ -44,7 +44,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 class Asked(Protocol):
     """A store, or a branch of one."""
 
-    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
+    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
         """The view at a coordinate."""
 
     def history_table(
