@@ -487,7 +487,7 @@ class _Export:
         self.vocabulary = view.vocabulary
         with view._searching() as sight:
             events = list(sight.entities(events=True))
-            sight.index.read_entities(events)
+            sight.read_names(events)
             self.events = set(map(sight.id, events))
         self.began = {row.id: row.valid_from for row in view.scan(events=True)}
 
@@ -500,7 +500,7 @@ class _Export:
 
     def _told(self, ids: list[str]) -> list[tuple[Event, tuple[list[tuple[Instant, Json]], Json]]]:
         with self.view._searching() as sight:
-            sight.index.read_events(map(sight.entity, ids))
+            sight.read_events(map(sight.entity, ids))
             return [(event, _told(sight, event.id)) for event in sight.events_of(ids)]
 
     def _line(self, event: Event, told: list[tuple[Instant, Json]], first: Json) -> dict[str, Any]:

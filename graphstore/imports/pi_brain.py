@@ -107,7 +107,7 @@ class _Export:
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
         with view._searching() as sight:
             ents = sight.of_kinds((SEGMENT, SESSION), events=False)
-            sight.index.read_entities(ents)
+            sight.read_names(ents)
             self.names = list(map(sight.id, ents))
 
     def files(self) -> Iterator[tuple[str, Any]]:

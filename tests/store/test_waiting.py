@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,18 +37,14 @@ def store(tmp_path: Path):
 def test_writes_go_on_while_the_whole_store_is_read(store: GraphStore, tmp_path: Path, read: str) -> None:
     answers: list[object] = []
     reader = threading.Thread(target=lambda: answers.append(WHOLE_READS[read](store, tmp_path)))
-    longest, written = 0.0, 0
-    began = time.perf_counter()
+    written = 0
 
     reader.start()
     while reader.is_alive():
-        before = time.perf_counter()
         store.add_node("fact", {"n": written})
-        longest = max(longest, time.perf_counter() - before)
         written += 1
     reader.join()
 
-    took = time.perf_counter() - began
     assert answers and answers[0]
-    assert written > 3 and longest < took / 2, f"{written} writes, the longest {longest:.2f} of {took:.2f} s"
+    assert written > 4  # the first begins before the reader, and one that waits for it is the last
     assert store.verify().ok
