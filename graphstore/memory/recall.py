@@ -632,12 +632,13 @@ def spread(
             else:
                 found[thing] = Reached(before.activation + brought, before.seed, before.path)
             if len(further) < hops:
-                follow(seed, further, (*way, thing), brought)
+                follow(seed, further, (*way, thing), brought)  # noqa: F821 (deleted below, when all are done)
 
     most: dict[T, float] = {}  # what the path kept brings
     if hops > 0:
         for seed, energy in seeds.items():
             follow(seed, (), (seed,), energy)
+    del follow  # it holds itself, and what it was called with
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
+from weakref import proxy
 
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
@@ -189,21 +190,26 @@ class IndexOfRows(Index):
         self._since: dict[int, Instant] = {}  # when rows of links were recorded first
         self._holding: dict[int, int] = {}  # rows of nodes that hold here, where all were read
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
-        columns: dict[str, Any] = {"ids": Numbers(self._number_of)}
+        me: Any = proxy(
+            self
+        )  # columns that held their index would keep what was read until Python collects cycles
+        columns: dict[str, Any] = {"ids": Numbers(partial(IndexOfRows._number_of, me))}
         for names, read in (
-            (_ENTITY, self.read_entities),
-            (_VERSION, self.read_versions),
-            (_OPERATION, self._read_operations),
+            (_ENTITY, IndexOfRows.read_entities),
+            (_VERSION, IndexOfRows.read_versions),
+            (_OPERATION, IndexOfRows._read_operations),
             ((*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "rows_of_link"), None),
         ):  # fmt: skip
-            columns |= {name: Column(OPEN, partial(self._read_one, read)) for name in names}
-        lists: dict[str, Callable[[list[Any]], object]] = {
-            "versions_of": self._read_versions_of, "rows_of": self._read_periods, "out": self.read_links, "into": self.read_links,
-            "seen_of": self._read_occurrences, "confirmed": self._read_confirmations,
+            columns |= {name: Column(OPEN, partial(IndexOfRows._read_one, me, read)) for name in names}
+        lists: dict[str, Callable[[Any, list[Any]], object]] = {
+            "versions_of": IndexOfRows._read_versions_of, "rows_of": IndexOfRows._read_periods, "out": IndexOfRows.read_links,
+            "into": IndexOfRows.read_links, "seen_of": IndexOfRows._read_occurrences, "confirmed": IndexOfRows._read_confirmations,
         }  # fmt: skip
-        columns |= {name: Lists(partial(self._list_of, name, read)) for name, read in lists.items()}
+        columns |= {
+            name: Lists(partial(IndexOfRows._list_of, me, name, read)) for name, read in lists.items()
+        }
         columns["successors"] = Lists(
-            lambda ent: [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
+            lambda ent: [link for link in me.into[ent] if me.l_kind[link] == "supersedes"]
         )
         vars(self).update(columns)
         self.read_line(point.database)
@@ -214,10 +220,15 @@ class IndexOfRows(Index):
         [(count,)] = self._point.database.rows(f"SELECT entity % {SPAN} FROM next_number")
         return int(count)
 
-    @cached_property
+    @property
     def whole(self) -> IndexOfRows:
         """Return what also reads outside of scopes."""
-        return self if self._point.whole is self._point else IndexOfRows(self._point.whole)
+        return self if self._point.whole is self._point else self._unscoped
+
+    @cached_property
+    def _unscoped(self) -> IndexOfRows:
+        """Return what reads all, for a point within scopes."""
+        return IndexOfRows(self._point.whole)
 
     @cached_property
     def undone_by(self) -> dict[Instant, list[int]]:  # type: ignore[override]
@@ -265,15 +276,14 @@ class IndexOfRows(Index):
         """Return the number of the entity of an id; None for an unknown one."""
         return next((row.number for row in self._point.rows(ENTITY_NUMBER, id=id)), None)
 
-    @staticmethod
-    def _read_one(read: Callable[[list[int]], object] | None, number: int) -> None:
+    def _read_one(self, read: Callable[[Any, list[int]], object] | None, number: int) -> None:
         """Read the row of a number; without `read`, only those are known that were read with others."""
         if read is not None:
-            read([number])
+            read(self, [number])
 
-    def _list_of(self, name: str, read: Callable[[list[Any]], object], thing: Any) -> list[int]:
+    def _list_of(self, name: str, read: Callable[[Any, list[Any]], object], thing: Any) -> list[int]:
         """Read the list of a thing."""
-        read([thing])
+        read(self, [thing])
         found: list[int] = vars(self)[name][thing]
         return found
 
