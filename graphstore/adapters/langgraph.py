@@ -230,7 +230,7 @@ class _ItemVectors:
     def scores(
         self, query: str, items: Sequence[tuple[Mapping[str, Any], Iterable[str]]]
     ) -> list[float | None]:
-        """How near each value is to a query by its texts at these paths, from -1 to 1; None of a value that has none there."""
+        """Return how near each value is to a query by its texts at these paths, from -1 to 1; None of a value that has none there."""
         import numpy as np
 
         texts = [self._texts(value, paths) for value, paths in items]
@@ -261,7 +261,7 @@ class _ItemVectors:
 
     @property
     def _is_asynchronous(self) -> bool:
-        """Whether nothing but an asynchronous function was given."""
+        """Return True if nothing but an asynchronous function was given."""
         return getattr(self._embeddings, "afunc", None) is not None
 
     def _embedded(self, texts: list[str]) -> list[list[float]]:

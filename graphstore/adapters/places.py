@@ -30,7 +30,7 @@ class AtCoordinate:
         self._reader: Reader = store
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> Self:
-        """The same at another coordinate, to be read only: what writes raises an error there."""
+        """Return the same at another coordinate, to be read only: what writes raises an error there."""
         past = copy(self)
         past._reader, past._store = self._writable.as_of(valid=valid, tx=tx), None
         return past

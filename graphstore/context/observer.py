@@ -687,7 +687,7 @@ class Observer:
 
 
 def _heard(ready: _Ready, ask: Callable[[], object]) -> _Ready:
-    """What was asked about, with what was said or why nothing was."""
+    """Return what was asked about, with what was said or why nothing was."""
     try:
         found, warnings = _read(ask())
     except Exception as error:

@@ -117,5 +117,5 @@ def fitted(value: Any, kind: pa.DataType) -> Any:
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Return whether values of a type have to be fitted one by one."""
+    """Return True if values of a type have to be fitted one by one."""
     return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind))

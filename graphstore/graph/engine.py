@@ -510,7 +510,7 @@ class Engine:
 
     @property
     def gone(self) -> bool:
-        """Return whether it was closed."""
+        """Return True if it was closed."""
         return self._connection is None
 
     def _usable(self) -> None:

@@ -57,7 +57,7 @@ class _Relationship:
     is_directed: bool
 
     def may_be(self, other: _Relationship) -> bool:
-        """Return whether one relationship may be both. None leads from a thing to itself."""
+        """Return True if one relationship may be both. None leads from a thing to itself."""
         if self.labels and other.labels and not self.labels & other.labels:
             return False
         if self.star >= 0 or other.star >= 0 or not (self.is_directed and other.is_directed):
@@ -141,7 +141,7 @@ def condition(tokens: list[Token], end: int, said: str) -> Iterator[Edit]:
 
 
 def returns_all(tokens: list[Token]) -> bool:
-    """Return whether some RETURN or WITH gives every name there is."""
+    """Return True if some RETURN or WITH gives every name there is."""
     for one, then, after in zip(tokens, tokens[1:], [*tokens[2:], Token("", "", 0)], strict=False):
         if one.word in ("RETURN", "WITH") and (
             then.text == "*" or (then.word == "DISTINCT" and after.text == "*")

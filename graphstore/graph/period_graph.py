@@ -80,7 +80,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
 
 
 def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, tokens: list[Token]) -> bool:
-    """Return whether a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
+    """Return True if a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
     if named_labels(cypher) != frozenset({"NODE"}) or named_tables(cypher) is None:
         return False
     if {"valid", "tx"} & (statement.params | params.keys()) or returns_all(tokens):
@@ -95,7 +95,7 @@ def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, toke
 
 
 def _are_read_by_property(tokens: list[Token], names: set[str], within: set[int]) -> bool:
-    """Return whether nothing of a node or a link is read but its properties, and how many there are."""
+    """Return True if nothing of a node or a link is read but its properties, and how many there are."""
     clause = ""
     padded = [*tokens, *[Token("", "", 0)] * 2]
     matching = False

@@ -108,7 +108,7 @@ class Reader:
 
 
 def needs_arrow(kind: str) -> bool:
-    """Return whether a type of the engine has dates or instants in it, whose conversion into rows ends the process where Python cannot hold one; or maps,
+    """Return True if a type of the engine has dates or instants in it, whose conversion into rows ends the process where Python cannot hold one; or maps,
     whose keys may be lists."""
     return any(word in kind for word in ("DATE", "TIMESTAMP", "MAP("))
 
@@ -244,7 +244,7 @@ def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
 
 
 def fits(rows: pyarrow.Table) -> bool:
-    """Return whether Python can hold the instants of what `arrow_out` gave."""
+    """Return True if Python can hold the instants of what `arrow_out` gave."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -404,7 +404,7 @@ class Result:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other has the same columns and rows, in the same order."""
+        """Return True if the other has the same columns and rows, in the same order."""
         if not isinstance(other, Result):
             return NotImplemented
         return self.columns == other.columns and self.tuples() == other.tuples()

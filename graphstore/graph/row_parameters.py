@@ -88,7 +88,7 @@ class _Use(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Return whether it is the whole item."""
+        """Return True if it is the whole item."""
         return self.is_item and (self.behind in (",", "") or self.behind in _CLAUSES)
 
 

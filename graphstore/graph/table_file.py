@@ -33,7 +33,7 @@ class GraphFile:
 
     @property
     def absent(self) -> bool:
-        """Return whether there is nothing of either."""
+        """Return True if there is nothing of either."""
         return not (os.path.lexists(self._note) or self._files())
 
     def note(self, engine: str, schema: int, looks: Future[dict[str, int]]) -> dict[str, Any]:

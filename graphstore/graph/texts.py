@@ -44,7 +44,7 @@ class Section:
 
     @cached_property
     def text(self) -> str:
-        """The Cypher with its macros written out."""
+        """Return the Cypher with its macros written out."""
         return expand(self.body, macros())
 
 

@@ -144,7 +144,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Return whether it can be asked."""
+        """Return True if it can be asked."""
         return bool(self._finish.alive)
 
     def await_start(self) -> None:
@@ -292,7 +292,7 @@ class ProcessEngine:
 
     @property
     def gone(self) -> bool:
-        """Return whether it has to be made anew."""
+        """Return True if it has to be made anew."""
         return self._worker.holds is not self or not self._worker.alive
 
     def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:

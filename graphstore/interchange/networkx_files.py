@@ -206,7 +206,7 @@ def _add_nodes(graph: networkx.MultiDiGraph[str], history: History) -> None:
 
 
 def _changing(rows: list[Row]) -> dict[str, list[tuple[Any, str, str | None]]]:
-    """The description of a node, each value with its period."""
+    """Return the description of a node, each value with its period."""
     found = defaultdict(list)
     for row in rows:
         ((start, end),) = _spells([_period_of(row)])

@@ -73,7 +73,7 @@ class ChangedParts:
         return found
 
     def is_new(self, entity: int) -> bool:
-        """Return whether no period of an entity was opened before the transaction."""
+        """Return True if no period of an entity was opened before the transaction."""
         return not self._since[entity][0]
 
     def periods(self, entity: int) -> list[Period]:

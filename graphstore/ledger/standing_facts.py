@@ -391,7 +391,7 @@ class Facts:
         return self.operation(operation)[1]
 
     def counts(self, operation: int) -> bool:
-        """Return whether the transaction of an operation is not taken back."""
+        """Return True if the transaction of an operation is not taken back."""
         return not self._any_undone or not self._undos(self.operation(operation)[0])
 
     def _undos(self, tx: Instant) -> list[int]:
@@ -497,19 +497,19 @@ class Facts:
         return {entity: tuple(found) for entity, *found in self._each(_BELIEVED_SINCE, entities, operation)}
 
     def was_ever_unmade(self, entity: int) -> bool:
-        """Return whether the transaction that made an entity was ever taken back."""
+        """Return True if the transaction that made an entity was ever taken back."""
         return bool(self._undone[self.entity(entity).tx_from])
 
     def ever_removed(self, entity: int) -> bool:
-        """Return whether anything of an entity came and went in one transaction."""
+        """Return True if anything of an entity came and went in one transaction."""
         return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?)", entity)[0][0])
 
     def was_retracted_before(self, entity: int, operation: int) -> bool:
-        """Return whether a part of an entity's time was taken back before an operation."""
+        """Return True if a part of an entity's time was taken back before an operation."""
         return bool(self.fetch(_RETRACTED_BEFORE, entity, operation)[0][0])
 
     def has_dependants_before(self, entity: int, operation: int) -> bool:
-        """Return whether anything rested on an entity before an operation."""
+        """Return True if anything rested on an entity before an operation."""
         grounds = self.dependants(entity)
         self.load_recorded(grounds)
         return any(by < operation for ground in grounds for _, _, by in self._recorded[ground.link])
@@ -554,11 +554,11 @@ class Facts:
         return "ended" if last >= 0 else "retracted"
 
     def is_retraction(self, operation: int) -> bool:
-        """Return whether an operation said that what it removed never was so."""
+        """Return True if an operation said that what it removed never was so."""
         return operation >= 0 and self.verb(operation) in RETRACTING
 
     def removes(self, operation: int | None, entity: int, upto: Instant = NOW) -> bool:
-        """Return whether an operation that closed a period of an entity took something of it away."""
+        """Return True if an operation that closed a period of an entity took something of it away."""
         if operation is None:
             return False
         tx, verb, subject = self.operation(operation)
@@ -818,7 +818,7 @@ class Facts:
         return []
 
     def _differs(self, entity: int, operation: int, valid: Instant) -> bool:
-        """Return whether a revision recorded by an older release, which does not say so, changed the content."""
+        """Return True if a revision recorded by an older release, which does not say so, changed the content."""
         said = self.fetch(
             "SELECT DISTINCT v.operation, v.body FROM period p CROSS JOIN version v WHERE p.entity = ?1 AND p.valid_from <= ?2 AND p.valid_to > ?2 "
             "AND v.number = p.version ORDER BY v.operation",

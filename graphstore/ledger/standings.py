@@ -124,7 +124,7 @@ class StandingWriter:
 
 
 def _takes_back(head: Head) -> bool:
-    """Return whether a line changes what earlier ones mean: what was found before does not hold any more."""
+    """Return True if a line changes what earlier ones mean: what was found before does not hold any more."""
     if head.get("kinds"):
         return True
     return any(verb == UNDO or verb in FORGETTING for verb, *_ in head.get("ops", ()))

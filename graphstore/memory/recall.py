@@ -393,7 +393,7 @@ def _made_hit(thing: Node | Event, **found: Any) -> Hit:
 
 
 def _says(sight: Sight, found: Found, thing: Node | Event, share: float, is_named: bool = False) -> Json:
-    """The fields of a hit about what a thing says itself of the question."""
+    """Return the fields of a hit about what a thing says itself of the question."""
     words_said = said(sight.core.search.analyzer, found.question.terms, text_of_thing(thing))
     return {
         "coverage": round(share, 4),

@@ -103,7 +103,7 @@ class Happened:
         return sorted(found)
 
     def can_be_open(self, ent: int, body: Json | None = None) -> bool:
-        """Return whether this is an event that lasts until something resolves it: no message, and of no type that is a point. `body`: its body,
+        """Return True if this is an event that lasts until something resolves it: no message, and of no type that is a point. `body`: its body,
         if the caller has it."""
         index = self.index
         type = index.kind[ent]

@@ -189,7 +189,7 @@ class Index:
         return next(kept, rows[-1] if rows else -1)
 
     def believed_op(self, op: int, tx: Instant) -> bool:
-        """Return whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
+        """Return True if an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
         if self.o_tx[op] > tx:
             return False
         undos = self.undone_by.get(self.o_tx[op]) if self.undone_by else None
@@ -265,7 +265,7 @@ class Index:
     # ------------------------------------------------------------------ what was taken away
 
     def is_retraction(self, op: int, ent: int) -> bool:
-        """Return whether an operation said that what it removed of an entity never was so."""
+        """Return True if an operation said that what it removed of an entity never was so."""
         return op >= 0 and self.o_verb[op] in RETRACTING
 
     def _removal(self, ent: int, valid: Instant, tx: Instant, cover: int) -> int:
@@ -286,11 +286,11 @@ class Index:
         return found
 
     def _removes(self, row: int, ent: int, tx: Instant) -> bool:
-        """Return whether the closing of a row took something of its entity away, as known at `tx`."""
+        """Return True if the closing of a row took something of its entity away, as known at `tx`."""
         return self.r_end[row] <= tx and self._removed(self.r_close[row], ent, tx)
 
     def _removed(self, op: int, ent: int, tx: Instant) -> bool:
-        """Return whether an operation that closed a row of an entity took something of it away, as known at `tx`."""
+        """Return True if an operation that closed a row of an entity took something of it away, as known at `tx`."""
         verb = self.o_verb[op]
         if self.o_tx[op] > tx or verb in DESCRIBING:
             return False
@@ -323,5 +323,5 @@ class Index:
         return found
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Return whether a supersession of the entity holds at (valid, tx)."""
+        """Return True if a supersession of the entity holds at (valid, tx)."""
         return any(self.find_link(link, valid, tx) >= 0 for link in self.successors.get(ent, ()))

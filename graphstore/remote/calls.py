@@ -342,7 +342,7 @@ _path.__doc__ = View.path.__doc__
 
 
 def _giving(attribute: str, returns: str, method: Callable[..., Any], *without: str) -> Callable[..., Any]:
-    """A method as a function that gives an attribute of what the method gives. `without`: parameters that it does not take."""
+    """Return a method as a function that gives an attribute of what the method gives. `without`: parameters that it does not take."""
 
     @wraps(method)
     def given(store: Any, *args: Any, **kwargs: Any) -> Any:
@@ -355,7 +355,7 @@ def _giving(attribute: str, returns: str, method: Callable[..., Any], *without: 
 
 
 def _read(attribute: Any) -> Callable[..., Any]:
-    """A property as a function that reads it."""
+    """Return a property as a function that reads it."""
 
     @wraps(attribute.fget)
     def value(reader: Any) -> Any:

@@ -35,7 +35,7 @@ TEXT: Schema = {"type": "string"}
 def record(
     properties: Mapping[str, Schema], needed: Iterable[str] = (), words: str = "", *, closed: bool = False
 ) -> dict[str, Any]:
-    """The schema of an object. `needed`: those of its properties that it must have; `closed`: it has no others."""
+    """Return the schema of an object. `needed`: those of its properties that it must have; `closed`: it has no others."""
     found: dict[str, Any] = {"type": "object"}
     if words:
         found["description"] = words
@@ -58,7 +58,7 @@ _FLAT: dict[Any, Schema] = {
 
 
 def _of(hint: Any, of_class: Callable[[Any], Schema], words: Schema) -> Schema:
-    """The schema of a type. `of_class`: that of a class; `words`: what is said of one of a few words besides."""
+    """Return the schema of a type. `of_class`: that of a class; `words`: what is said of one of a few words besides."""
     hint = getattr(hint, "__supertype__", hint)
     origin, args = get_origin(hint), get_args(hint)
     each = partial(_of, of_class=of_class, words=words)
@@ -76,12 +76,12 @@ def _of(hint: Any, of_class: Callable[[Any], Schema], words: Schema) -> Schema:
 
 
 def _in_places(each: Sequence[Schema]) -> Schema:
-    """The schema of a list with a value of its own kind at each place."""
+    """Return the schema of a list with a value of its own kind at each place."""
     return {"type": "array", "items": one_of(each), "minItems": len(each), "maxItems": len(each)}
 
 
 def one_of(each: Iterable[Schema]) -> Schema:
-    """The schema of what is of any of several."""
+    """Return the schema of what is of any of several."""
     found: list[Schema] = []
     for one in each:
         found += [part for part in one.get("anyOf", [one]) if part not in found]
@@ -171,7 +171,7 @@ def _of_event(hint: Any) -> Schema:
 
 
 def members(hint: Any) -> tuple[Any, ...]:
-    """The types that a parameter may have."""
+    """Return the types that a parameter may have."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
@@ -338,11 +338,11 @@ class Components:
         self._names: dict[type, str] = {}
 
     def of(self, hint: Any) -> Schema:
-        """The schema of an answer by its annotation. Raises TypeError for an annotation it does not know."""
+        """Return the schema of an answer by its annotation. Raises TypeError for an annotation it does not know."""
         return _of(hint, self._of_class, {"type": "string"})
 
     def named(self, name: str) -> Schema:
-        """The schema of what is no record of the store's own."""
+        """Return the schema of what is no record of the store's own."""
         self.schemas[name] = _NAMED[name]
         return {"$ref": f"#/components/schemas/{name}"}
 

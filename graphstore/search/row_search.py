@@ -227,7 +227,7 @@ class RowSearch:
         seen: Fits | None = None,
         ahead: Callable[[list[int]], None] | None = None,
     ) -> Found:
-        """The `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
+        """Return the `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
 
         `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked. `ahead` is given
         things before they are weighed.
@@ -248,7 +248,7 @@ class RowSearch:
     def find_known(
         self, sight: At, text: str, kinds: frozenset[str] = frozenset(), without: Mask | None = None
     ) -> Iterator[tuple[int, float]]:
-        """The versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
+        """Yield the versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
 
         Versions of an open transaction are not included, nor those that are `without` by number.
         """

@@ -200,7 +200,7 @@ def scored(asked: Asked, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
 
 
 def admitted(core: Source, asked: Asked, texts: SearchedTexts) -> Fits | None:
-    """Which versions say the phrases of a question and none of the words it excludes; None: all."""
+    """Return which versions say the phrases of a question and none of the words it excludes; None: all."""
     question = asked.question
     if not question.phrases and not question.without:
         return None
@@ -236,7 +236,7 @@ def _holds(said: list[str], phrase: list[str]) -> bool:
 
 
 def _text_of(core: Source, ver: int) -> str:
-    """What a version says; of what was forgotten nothing."""
+    """Return what a version says; of what was forgotten nothing."""
     index = core.index
     ent, body = index.v_ent[ver], core.body(index.v_pos[ver], index.v_len[ver])
     if ent in index.gone:

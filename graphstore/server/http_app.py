@@ -108,7 +108,7 @@ class Exchange(NamedTuple):
         return self.scope["path"]  # type: ignore[no-any-return]
 
     def asked(self) -> Apart:
-        """What its query says apart from the arguments."""
+        """Return what its query says apart from the arguments."""
         return apart(self.scope["query_string"])
 
     def want_write(self, what: str) -> None:
@@ -407,7 +407,7 @@ class Door:
         return {**args, "source": f"urn:graphstore:{'new' if first is None else iso(first)}"}
 
     async def _body(self, exchange: Exchange) -> bytes:
-        """The JSON that a request sends. Raises Refused for one that says it is something else, or is too large."""
+        """Return the JSON that a request sends. Raises Refused for one that says it is something else, or is too large."""
         rules.read_as_json(exchange.headers)
         return await self._calling().bodies.read(exchange.headers, exchange.receive, self._limits.body)
 

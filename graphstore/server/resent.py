@@ -75,7 +75,7 @@ def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
 
 
 def copy_folder() -> Path:
-    """A new folder for a copy of a store, that only this user may look into. Those of processes that have ended are removed."""
+    """Return a new folder for a copy of a store, that only this user may look into. Those of processes that have ended are removed."""
     for left in Path(tempfile.gettempdir()).glob(f"{_COPY}*"):
         pid = left.name.removeprefix(_COPY).partition("-")[0]
         if pid.isdigit() and not lives(int(pid)):

@@ -478,7 +478,7 @@ class Ingesting:
         return found
 
     def _standing(self, id: str) -> Node | None:
-        """What the graph has by this id, where it stands."""
+        """Return what the graph has by this id, where it stands."""
         node = self._node(id)
         return None if node is None or node.standing not in UPRIGHT else node
 

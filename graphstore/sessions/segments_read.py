@@ -177,7 +177,7 @@ def between(found: Iterable[Piece], begin: Instant, end: Instant) -> list[Piece]
 def pieces_of(
     view: Reader, project: str | None, since: TimeLike | None, until: TimeLike | None
 ) -> list[Piece]:
-    """Those of one project, or of every one, that began in [since, until)."""
+    """Return those of one project, or of every one, that began in [since, until)."""
     return between(of_project(pieces(view), project), *view._bounds(since, until))
 
 

@@ -339,7 +339,7 @@ def _names_file(wanted: tuple[str, ...], path: str) -> bool:
 
 
 def _who(piece: Piece, names: dict[str, str]) -> dict[str, Any]:
-    """Which piece of work, of whom and when: what is the same of a file it touched and of words it says."""
+    """Return which piece of work, of whom and when: what is the same of a file it touched and of words it says."""
     session = piece.parent or piece.session
     return {
         "node": piece.id,

@@ -55,7 +55,7 @@ class Decay:
         importance: float | None = None,
         confidence: float = 1.0,
     ) -> float:
-        """What a thing weighs, from `floor` to 1, the formula being that of the module: less the older, more by everything else.
+        """Return what a thing weighs, from `floor` to 1, the formula being that of the module: less the older, more by everything else.
 
         `age` in days since it was last affirmed, below 0 as 0; `accesses` and `links` counted; `importance` and `confidence` from 0 to 1. No importance is
         neither important nor not.
@@ -79,7 +79,7 @@ def weight(
     confidence: float = 1.0,
     **parameters: float,
 ) -> float:
-    """What a thing weighs, with the `parameters` of a `Decay`."""
+    """Return what a thing weighs, with the `parameters` of a `Decay`."""
     return Decay(**parameters).weight(age, accesses, links, importance, confidence)
 
 

@@ -306,7 +306,7 @@ def at_least_one(what: str, value: Any, otherwise: str = "") -> int:
 
 
 def whole_within(what: str, value: Any, least: int, most: int | None = None, *, otherwise: str = "") -> int:
-    """The checked whole number from `least` to `most`, of None without end. `otherwise`: what else a caller may give."""
+    """Return the checked whole number from `least` to `most`, of None without end. `otherwise`: what else a caller may give."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or value < least or (most is not None and value > most):
         allowed = f"of at least {least}" if most is None else f"from {least} to {most}"

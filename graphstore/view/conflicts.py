@@ -238,7 +238,7 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
 
 
 def is_stated(sight: Sight, ent: int) -> bool:
-    """Return whether an entity states something: a node that is no record of what was done."""
+    """Return True if an entity states something: a node that is no record of what was done."""
     return not sight.index.is_event[ent] and sight.index.kind[ent] not in RECORDS
 
 

@@ -75,7 +75,7 @@ class Filters(NamedTuple):
         return found
 
     def admits(self, thing: Node | Event) -> bool:
-        """Return whether a thing that was read fits. Standing is not looked at."""
+        """Return True if a thing that was read fits. Standing is not looked at."""
         if isinstance(thing, Event):
             kind, begins, scope = thing.type, thing.occurred_at, ""
         else:
@@ -93,7 +93,7 @@ class Filters(NamedTuple):
 
     @property
     def of_the_past(self) -> bool:
-        """Return whether things are wanted that do not stand."""
+        """Return True if things are wanted that do not stand."""
         return not self.standing <= UPRIGHT
 
     def fitting(self, sight: Sight) -> Callable[[int, int], bool] | None:

@@ -148,26 +148,26 @@ class Rows:
         return index.scope[ent] if index.kind[ent] == kind and not index.is_event[ent] else None
 
     def is_event(self, ent: int) -> bool:
-        """Return whether an entity is an event."""
+        """Return True if an entity is an event."""
         return bool(self.index.is_event[ent])
 
     def is_forgotten(self, ent: int) -> bool:
-        """Return whether an entity was evicted or erased, at whatever coordinate."""
+        """Return True if an entity was evicted or erased, at whatever coordinate."""
         return ent in self.index.gone
 
     def is_believed(self, ent: int) -> bool:
-        """Return whether anything is believed of an entity here, over whatever valid time."""
+        """Return True if anything is believed of an entity here, over whatever valid time."""
         return ent not in self.index.gone and bool(self.index.believed(ent, self.tx))
 
     def will_hold(self, ent: int) -> bool:
-        """Return whether something is believed of an entity now that holds after this tx."""
+        """Return True if something is believed of an entity now that holds after this tx."""
         index = self.index
         return ent not in index.gone and any(
             index.r_to[row] > self.tx for row in index.believed(ent, OPEN - 1)
         )
 
     def has_repeats(self, ent: int) -> bool:
-        """Return whether more than one occurrence of an event was ever recorded."""
+        """Return True if more than one occurrence of an event was ever recorded."""
         return ent in self.index.seen_of
 
     def first_recorded(self, ent: int) -> Instant:
@@ -259,7 +259,7 @@ class Rows:
         return (self._edge(link) for link in links if kinds is None or index.l_kind[link] in kinds)
 
     def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
-        """Return whether a link with an entity as its source, or target, was ever made."""
+        """Return True if a link with an entity as its source, or target, was ever made."""
         return ent in (self.index.out if side == "out" else self.index.into)
 
     def believed_link(self, link: int) -> list[int]:

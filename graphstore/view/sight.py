@@ -459,7 +459,7 @@ class Sight(Rows):
         return found
 
     def sees_all(self) -> bool:
-        """Return whether no transaction has ended that this does not see."""
+        """Return True if no transaction has ended that this does not see."""
         return self.index.last_tx <= self.tx
 
     # ------------------------------------------------------------------ reading at once
@@ -509,7 +509,7 @@ def sight_of(core: Core, point: Point) -> Sight:
 
 
 def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: Instant) -> bool:
-    """Return whether the cause starts no later than its effect, as believed at `tx`.
+    """Return True if the cause starts no later than its effect, as believed at `tx`.
 
     `since`: when the link begins to hold, if that was said: a node may be an effect of what began later than the node, and so may an event by
     then that came again then or later. An event starts when it occurred.

@@ -57,7 +57,7 @@ class WorkingSight(Rows):
         return [each for each in self.index.ids_beside(id) if self.entity(each) >= 0]
 
     def knows_link(self, id: str) -> bool:
-        """Return whether a link of exactly this id was ever made."""
+        """Return True if a link of exactly this id was ever made."""
         return id in self.index.link_ids
 
     def links_made(self) -> int:
@@ -90,7 +90,7 @@ class WorkingSight(Rows):
         return "shaky" if self.index.says(ent, self.valid, self.tx) else "stands"
 
     def is_superseded(self, ent: int) -> bool:
-        """Return whether a link that supersedes an entity holds here."""
+        """Return True if a link that supersedes an entity holds here."""
         return self.index.superseded(ent, self.valid, self.tx)
 
     def admitted(self) -> Callable[[int], bool]:

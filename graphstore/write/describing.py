@@ -171,7 +171,7 @@ class _Describing:
 
 
 def _alike(there: Json, body: Json, text: bool, source: bool) -> bool:
-    """Return whether a version says all of a description: its content and tags, and its text and source where they were given."""
+    """Return True if a version says all of a description: its content and tags, and its text and source where they were given."""
     return (
         there.get("tags", []) == body.get("tags", [])
         and (not text or there.get("text") == body.get("text"))

@@ -309,7 +309,7 @@ class Linking:
         )
 
     def _gives_way(self, row: int, claim: Claim) -> bool:
-        """Return whether an explicit claim replaces a row: one that was inferred, or created by the store."""
+        """Return True if an explicit claim replaces a row: one that was inferred, or created by the store."""
         claimed = self.index.k_claim[row]
         minted = self.index.c_by[claimed] == "store" != claim.created_by
         return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
@@ -364,7 +364,7 @@ class Linking:
             )
 
     def closes_cycle(self, ends: Ends, tx: Instant) -> bool:
-        """Return whether the target already leads to the source by believed links of this kind, whatever their periods."""
+        """Return True if the target already leads to the source by believed links of this kind, whatever their periods."""
         index = self.index
         source, kind, target = ends
 

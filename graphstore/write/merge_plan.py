@@ -103,7 +103,7 @@ class MergePlan:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to write."""
+        """Return True if there is nothing to write."""
         shares = (*self.things.values(), *self.links.values())
         stated = self.looks or self.kinds or self.trust or self.conflicts
         return not (stated or any(share.is_merged for share in shares))
@@ -352,7 +352,7 @@ class Planning:
         ]
 
     def _comes(self, name: str) -> bool:
-        """Return whether something is on the trunk after the merge."""
+        """Return True if something is on the trunk after the merge."""
         ent = self.theirs.ids[name]
         if name in self.mine.ids:
             return True

@@ -171,7 +171,7 @@ class Recording:
 
 
 def may_repeat(report: Report) -> bool:
-    """Return whether a report counts as an occurrence of an existing event with its fingerprint."""
+    """Return True if a report counts as an occurrence of an existing event with its fingerprint."""
     return (
         report.id is None
         and "fingerprint" in report.body
@@ -181,7 +181,7 @@ def may_repeat(report: Report) -> bool:
 
 
 def can_come_again(index: WorkingSet, ent: int, tx: Instant) -> bool:
-    """Return whether a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
+    """Return True if a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
     return bool(index.now_of[ent]) and not index.superseded(ent, tx, tx)
 
 

@@ -125,7 +125,7 @@ class Filling:
 
 
 def _same_text(held: Json, body: Json) -> bool:
-    """Return whether two descriptions with similar contents have the same text; beside contents, one text may be absent."""
+    """Return True if two descriptions with similar contents have the same text; beside contents, one text may be absent."""
     one, other = held.get("text"), body.get("text")
     if one is None or other is None:
         return one == other or bool(held["content"])

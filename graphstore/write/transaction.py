@@ -239,7 +239,7 @@ class Transaction:
 
     @property
     def empty(self) -> bool:
-        """Return whether nothing was done."""
+        """Return True if nothing was done."""
         return len(self.index.o_tx) == self.mark.ops
 
     # ------------------------------------------------------------------ periods of versions
