@@ -78,7 +78,7 @@ class Graphs:
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
         self._views: OrderedDict[_Key, ViewGraph] = OrderedDict()
-        self.turn = threading.RLock()  # held by who has the tables for himself
+        self._turn = threading.RLock()  # held by who has the tables for himself
         self._following = threading.RLock()  # held while the tables are changed, closed or dropped
         self._building = threading.RLock()  # one graph is looked for, or built, at a time
         self._workers: Workers | None = None
@@ -139,7 +139,7 @@ class Graphs:
 
         if self._workers is not None:
             _refuse(cypher, params, limits)
-        with self.turn:
+        with self._turn:
             while True:
                 with self._following:
                     ready()
@@ -262,7 +262,7 @@ class Graphs:
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Rebuild the tables."""
-        with self.turn, self._following:
+        with self._turn, self._following:
             self.projection.rebuild(progress)
 
     @property
@@ -272,7 +272,7 @@ class Graphs:
 
     def verify(self) -> list[Problem]:
         """Return what of the tables differs from the history."""
-        with self.turn, self._following:
+        with self._turn, self._following:
             return self.projection.verify()
 
     def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:
@@ -344,7 +344,7 @@ class Graphs:
             return
         with self._following:
             pass  # what is being followed is finished first
-        free = self.turn.acquire(timeout=_TURN)  # a query that hangs does not keep the store from closing
+        free = self._turn.acquire(timeout=_TURN)  # a query that hangs does not keep the store from closing
         try:
             with self._following:
                 if free:
@@ -354,7 +354,7 @@ class Graphs:
         finally:
             self._projection = None
             if free:
-                self.turn.release()
+                self._turn.release()
 
 
 def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> None:

@@ -81,10 +81,6 @@ class BranchLedger:
         last, self._kinds_known, kinds = last_tx_and_kinds(database, self._kinds_known)
         return last, kinds
 
-    def hides_contents(self) -> bool:
-        """Return True if contents of forgotten things may not have been removed yet."""
-        return self.ledger.hides_contents()
-
 
 def branch_made(ledger: Ledger, name: str) -> Instant | None:
     """Return when the branch of a name was made; None where there is none, or it was deleted."""
