@@ -76,10 +76,12 @@ class BranchLedger:
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
         """Return the last tx of all lines, and the kinds of link of the branch; see `Ledger.last_tx_and_new_kinds`."""
         self.ledger.hide()
-        self.ledger.database.refuse_upgraded()
+        kept = self.ledger.database.kept()
+        if self in kept:
+            return kept[self], None
         database, self.is_deleted = self._look(_STATE, self._named)
-        last, self._kinds_known, kinds = last_tx_and_kinds(database, self._kinds_known)
-        return last, kinds
+        kept[self], self._kinds_known, kinds = last_tx_and_kinds(database, self._kinds_known)
+        return kept[self], kinds
 
 
 def branch_made(ledger: Ledger, name: str) -> Instant | None:

@@ -1,7 +1,7 @@
 """Opens the SQLite file of a store and hands out its connections.
 
-A thread reads on a connection of its own. All writing goes through one connection, whose user holds the write lock of the store: a lock on the file
-`lock`, which queues the processes that wait for it.
+A thread reads and writes on one connection of its own, so what it has written does not empty its page cache. Who writes holds the write lock of the store:
+a lock on the file `lock`, which queues the processes that wait for it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTO
 _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
 _SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
+_RETURNED = 1 << 20  # bytes that are taken and given back at once when a ledger is opened, see `Database.__init__`
 _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
@@ -66,29 +67,38 @@ class Writing:
 class Connection(sqlite3.Connection):
     """A connection that can be referred to weakly."""
 
+    may_write = False  # whether it was told how to commit
+    in_turn = False  # whether what is not committed may be read on it
 
-class _Reader:
-    """The reading connection of one thread. `lock` is held while a statement runs."""
 
-    __slots__ = ("__weakref__", "connection", "in_snapshot", "lock", "version")
+class _Access:
+    """What one thread reads and writes with. `lock` is held while a statement runs, and for as long as a snapshot or a turn to write takes."""
+
+    __slots__ = ("__weakref__", "connection", "in_snapshot", "in_turn", "kept", "lock", "second", "state", "writer")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
-        self.lock = threading.Lock()
-        self.version = -1  # of the file, when it was last compared with what is known
-        self.in_snapshot = False  # whether this thread holds `lock` for several statements
+        self.second: Connection | None = None  # to write within a snapshot
+        self.writer: Connection | None = None  # that of the two on which this thread has its turn to write
+        self.lock = threading.RLock()
+        self.in_snapshot = self.in_turn = False
+        # the file and what this thread has written, when they were last compared with what is known
+        self.state = (-1, 0)
+        self.kept: dict[object, Any] = {}  # read in that state
 
     def close(self) -> None:
-        """Close the connection. The next read opens another one."""
-        if self.connection is not None:
-            self.connection.close()
-            self.connection, self.version = None, -1
+        """Close the connections. The next statement opens another one."""
+        for connection in (self.connection, self.second):
+            if connection is not None:
+                connection.close()
+        self.connection = self.second = self.writer = None
+        self.state = (-1, 0)
 
 
 class Snapshot:
     """The block of `Database.snapshot`. A class and not a generator: each read of a store enters one."""
 
-    __slots__ = ("_connection", "_database", "_reader")
+    __slots__ = ("_access", "_connection", "_database")
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -96,33 +106,39 @@ class Snapshot:
 
     def __enter__(self) -> Database:
         database = self._database
-        self._reader = reader = database.reader()
-        if reader.in_snapshot or database.writes_here:
+        self._access = access = database.access()
+        if access.in_snapshot or access.in_turn:
             return database
-        database.refuse_upgraded()
-        reader.lock.acquire()
+        database.look_again()
+        access.lock.acquire()
         try:
-            database.connected(reader).execute("BEGIN")
+            connection = database.connected(access)
+            connection.execute("BEGIN")
+            try:
+                database.compare_state(access, connection)
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
         except BaseException as error:
-            reader.lock.release()
+            access.lock.release()
             if isinstance(error, _ERRORS):
                 raise database.refusal(error) from error
             raise
-        self._connection, reader.in_snapshot = reader.connection, True
+        self._connection, access.in_snapshot = connection, True
         return database
 
     def __exit__(self, *_: object) -> None:
-        connection, reader = self._connection, self._reader
+        connection, access = self._connection, self._access
         if connection is None:
             return
         try:
             connection.execute("COMMIT")
         except _ERRORS as error:
-            reader.close()
+            access.close()
             raise self._database.refusal(error) from error
         finally:
-            reader.in_snapshot = False
-            reader.lock.release()
+            access.in_snapshot = False
+            access.lock.release()
 
 
 class Readable(Protocol):
@@ -163,6 +179,9 @@ class Database:
 
         Raises InvalidError for a file that is no ledger, EngineError for a newer ledger. Makes and changes nothing then.
         """
+        # Each temporary table of a statement takes 90 kB. glibc gives freed memory back to the system where more than 128 kB lie free at the end of the heap,
+        # so a statement could cost 50 page faults, four times what it costs else. That limit rises to twice the size of a block that was mapped and is freed.
+        bytearray(_RETURNED)
         self.file = file
         self.read_only = read_only
         self.durability = durability
@@ -178,9 +197,7 @@ class Database:
         self._still: tuple[object, ...] | None = None
         self._copy: tempfile.TemporaryDirectory[str] | None = None  # what is read where the files cannot be
         self._threads = threading.local()
-        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
-        self._writer: Connection | None = None
-        self._turn = 0  # the thread that has begun a transaction; 0: none
+        self._accesses: weakref.WeakSet[_Access] = weakref.WeakSet()
         self._since = 0.0  # when this process got the lock, by the clock of `time.perf_counter`
         self._written_at = 0  # when the file was written last, in nanoseconds: only checkpoints write it
         self._writing = Writing()
@@ -190,7 +207,7 @@ class Database:
             self._check_plain()
             if read_only:
                 self._find_readable()
-            connection = self.connected(self.reader())
+            connection = self.connected(self.access())
             self._check(connection)
             self._check_wal(connection)
             self._written_at = os.lstat(self._real).st_mtime_ns
@@ -336,7 +353,7 @@ class Database:
             uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS, timeout=_BUSY, factory=Connection,
         )  # fmt: skip
         connection.execute("PRAGMA trusted_schema=OFF")
-        add_functions(connection, is_reader="?mode=ro" in uri)
+        add_functions(connection)
         connection.execute(f"PRAGMA mmap_size={mapped}")
         if self._hidden is not None:
             connection.execute("CREATE TEMP TABLE hidden (number INTEGER PRIMARY KEY)")
@@ -367,10 +384,10 @@ class Database:
             outcome="not kept",
         )
 
-    def _look_again(self) -> None:
+    def look_again(self) -> None:
         """Open files anew that nobody was expected to write, when somebody has."""
         if self._still is not None and self._stat() != self._still:
-            self._close_idle()
+            self.let_go()
             self._still = None
             if self._copy is not None:
                 self._copy.cleanup()
@@ -379,33 +396,31 @@ class Database:
 
     # ------------------------------------------------------------------ reading
 
-    def reader(self) -> _Reader:
-        """Return the reader of this thread."""
-        found: _Reader | None = getattr(self._threads, "reader", None)
+    def access(self) -> _Access:
+        """Return what this thread reads and writes with."""
+        found: _Access | None = getattr(self._threads, "access", None)
         if found is None:
-            found = self._threads.reader = _Reader()
-            self._readers.add(found)
+            found = self._threads.access = _Access()
+            self._accesses.add(found)
         return found
 
-    def connected(self, reader: _Reader) -> Connection:
-        """Return the connection of a reader whose lock this thread holds. Raises EngineError when the system refuses one."""
-        if reader.connection is None:
-            reader.connection = self.connect(read_only=True)
-        return reader.connection
+    def connected(self, access: _Access) -> Connection:
+        """Return the connection of this thread, which holds the lock of its access. Raises EngineError when the system refuses one."""
+        if access.connection is None:
+            access.connection = self.connect(read_only=self.read_only)
+        return access.connection
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows of a statement. A thread that holds the turn reads its own uncommitted rows too.
 
         Raises DamageError for a damaged file, EngineError for what the system refuses.
         """
+        access = self.access()
         try:
-            if self._turn == threading.get_ident():
+            if access.in_turn:
                 return self.writer.execute(statement, values).fetchall()
-            reader = self.reader()
-            if reader.in_snapshot and reader.connection is not None:
-                return reader.connection.execute(statement, values).fetchall()
-            with reader.lock:
-                return self.connected(reader).execute(statement, values).fetchall()
+            with access.lock:
+                return self.connected(access).execute(statement, values).fetchall()
         except _ERRORS as error:
             raise self.refusal(error) from error
 
@@ -416,22 +431,32 @@ class Database:
         """
         return Snapshot(self)
 
-    def refuse_upgraded(self) -> None:
-        """Raise EngineError when another release has upgraded the ledger meanwhile. Opens files anew that nobody was expected to write."""
-        reader = self.reader()
-        if reader.in_snapshot:  # in which nothing changes; this thread holds the lock
-            return
-        if self._still is not None:
-            self._look_again()
+    def compare_state(self, access: _Access, connection: Connection) -> None:
+        """Forget what this thread keeps of the ledger if anybody has written it since. Raises EngineError when another release has upgraded it."""
+        version: int = connection.execute("PRAGMA data_version").fetchone()[0]  # changed by all but this connection
+        state = (version, connection.total_changes)
+        if state != access.state:
+            if version != access.state[0]:
+                self.check_schema(connection)
+            access.state, access.kept = state, {}
+
+    def kept(self) -> dict[object, Any]:
+        """Return what this thread has kept of the present state of the ledger, to add to: an empty dictionary where anybody has written it since, and in a turn.
+
+        Raises EngineError when another release has upgraded the ledger. Opens files anew that nobody was expected to write.
+        """
+        access = self.access()
+        if access.in_turn:
+            return {}
+        if access.in_snapshot:
+            return access.kept
+        self.look_again()
         try:
-            with reader.lock:
-                connection = self.connected(reader)
-                version: int = connection.execute("PRAGMA data_version").fetchone()[0]
-                if version != reader.version:
-                    self.check_schema(connection)
-                    reader.version = version
+            with access.lock:
+                self.compare_state(access, self.connected(access))
         except _ERRORS as error:
             raise self.refusal(error) from error
+        return access.kept
 
     def refusal(self, error: Exception) -> EngineError:
         """Return the error to raise for one of SQLite."""
@@ -458,10 +483,12 @@ class Database:
         if self._real in _unsafe:
             raise self._forked_in_use()
         self._take_lock(self.timeout if timeout is None else timeout)
+        access = self.access()
         try:
+            access.lock.acquire()
+            access.in_turn = True
             self._check_place()
             self.writer.execute("BEGIN IMMEDIATE")
-            self._turn = threading.get_ident()
             self.check_schema(self.writer)
         except _ERRORS as error:
             self.end()
@@ -481,7 +508,7 @@ class Database:
             self._writing.refused += 1
             raise
         except RuntimeError as error:
-            if self._turn or not self.lock.held:  # of another store of this process
+            if self.writes_here or not self.lock.held:  # of another store of this process
                 raise InvalidError(
                     f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
                 ) from error
@@ -510,18 +537,25 @@ class Database:
     @property
     def writes_here(self) -> bool:
         """Return True if this thread has begun a transaction."""
-        return self._turn == threading.get_ident()
+        return self.access().in_turn
 
     @property
     def writer(self) -> Connection:
-        """Return the connection of who holds the turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
-        if self._writer is None:
-            writer = self.connect(read_only=False)
-            writer.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self.durability]}")
-            writer.execute("PRAGMA secure_delete=ON")
-            writer.execute("PRAGMA temp_store=MEMORY")  # what a savepoint keeps is no file
-            self._writer = writer
-        return self._writer
+        """Return the connection on which this thread has its turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
+        access = self.access()
+        writer = access.writer
+        if writer is None:
+            if access.in_snapshot:
+                writer = access.second = access.second or self.connect(read_only=False)
+            else:
+                writer = self.connected(access)
+            if not writer.may_write:
+                writer.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self.durability]}")
+                writer.execute("PRAGMA secure_delete=ON")
+                writer.execute("PRAGMA temp_store=MEMORY")  # what a savepoint keeps is no file
+                writer.may_write = True
+            access.writer, writer.in_turn = writer, True
+        return writer
 
     def run(self, statement: str) -> None:
         """Run a statement without rows on the connection of who holds the turn. Raises EngineError, as `rows` does."""
@@ -532,14 +566,19 @@ class Database:
 
     def roll_back(self) -> None:
         """Take back what was not committed. Where SQLite refuses that, its connection is closed, which takes it back; the next statement opens another one."""
-        writer = self._writer
+        access = self.access()
+        writer = access.writer
         if writer is None or not writer.in_transaction:
             return
         try:
             writer.execute("ROLLBACK")
         except _ERRORS:
-            self._writer = None
             writer.close()
+            access.writer = None
+            if writer is access.second:
+                access.second = None
+            else:
+                access.connection = None
 
     def end(self, transaction: Callable[[], str] | None = None) -> None:
         """Take back what was not committed, and let the next writer begin.
@@ -547,11 +586,16 @@ class Database:
         Args:
             transaction: names what was done, for the log, when it took long; None for the store's own upkeep.
         """
+        access = self.access()
         try:
             self.roll_back()
         finally:
             held = time.perf_counter() - self._since
-            self._turn = 0
+            if access.writer is not None:
+                access.writer.in_turn, access.writer = False, None
+            if access.in_turn:
+                access.in_turn = False
+                access.lock.release()
             self.lock.release()
         if held > SLOW:
             what = "the upkeep of the ledger" if transaction is None else transaction()
@@ -575,7 +619,7 @@ class Database:
         Args:
             timeout: seconds to wait for other writers; None for those of the store.
         """
-        inside = self._turn == threading.get_ident()
+        inside = self.writes_here
         connection = self.writer if inside else self.begin(timeout)
         try:
             self.ensure_begun()
@@ -599,7 +643,7 @@ class Database:
     @contextlib.contextmanager
     def _alone(self, timeout: float | None = None) -> Iterator[Connection]:
         """Give a block in which no other process writes, outside of transactions. `timeout`: as of `begin`."""
-        if self._turn == threading.get_ident():
+        if self.writes_here:
             yield self.writer
             return
         self.begin(timeout)
@@ -654,7 +698,7 @@ class Database:
 
     def _sync_wal(self, connection: Connection) -> None:
         """Commit on a connection that syncs the WAL at each commit. A checkpoint may not have: a reader of an old snapshot keeps it from doing anything."""
-        if self._turn == threading.get_ident() and self.writer.in_transaction:
+        if self.writes_here and self.writer.in_transaction:
             raise EngineError(
                 f"{self.file} cannot be made durable within a transaction while another process reads an old snapshot."
             )
@@ -663,22 +707,15 @@ class Database:
 
     # ------------------------------------------------------------------ closing
 
-    def _close_idle(self) -> None:
-        """Close the connections of readers that run no statement."""
-        for reader in tuple(self._readers):
-            if reader.lock.acquire(blocking=False):
-                try:
-                    reader.close()
-                finally:
-                    reader.lock.release()
-
     def let_go(self) -> bool:
         """Close every connection that is idle; they are opened again when needed. Returns whether none is left open."""
-        self._close_idle()
-        if self._writer is not None and not self._turn:
-            self._writer.close()
-            self._writer = None
-        return self._writer is None and all(reader.connection is None for reader in self._readers)
+        for access in tuple(self._accesses):
+            if not (access.in_snapshot or access.in_turn) and access.lock.acquire(blocking=False):
+                try:
+                    access.close()
+                finally:
+                    access.lock.release()
+        return all(access.connection is None for access in self._accesses)
 
     def close(self) -> None:
         """Close all connections."""
@@ -703,12 +740,11 @@ class Database:
 
     def keep_for_parent(self) -> None:
         """Let go, in a forked child, of connections that belong to its parent. They are never closed here: that would break the locks of both."""
-        _of_parent.extend(reader.connection for reader in self._readers if reader.connection is not None)
-        if self._writer is not None:
-            _of_parent.append(self._writer)
+        for access in self._accesses:
+            _of_parent.extend(each for each in (access.connection, access.second) if each is not None)
         if self.in_use:
             _unsafe.add(self._real)
-        self._threads, self._readers, self._writer, self._turn = threading.local(), weakref.WeakSet(), None, 0
+        self._threads, self._accesses = threading.local(), weakref.WeakSet()
 
 
 def _missing_descriptors() -> OSError | None:

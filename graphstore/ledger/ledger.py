@@ -153,8 +153,11 @@ class Ledger:
         Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
         """
         self.hide()
-        self.database.refuse_upgraded()
+        kept = self.database.kept()
+        if "last" in kept:
+            return kept["last"], None
         last, self._kinds_known, kinds = last_tx_and_kinds(self.database, self._kinds_known)
+        kept["last"] = last
         return last, kinds
 
     def snapshot(self) -> Snapshot:

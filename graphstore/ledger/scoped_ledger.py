@@ -73,7 +73,6 @@ class ScopedLedger:
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
         """Return the last tx at which anything inside was written (0: never), and the kinds of link inside; None where there are no more than before."""
         self.ledger.hide()
-        self.ledger.database.refuse_upgraded()
         known = self._follow()
         if known.kinds == self._told:
             return known.last, None

@@ -209,16 +209,16 @@ class ScopedRows:
         return done, claimed
 
 
-def add_functions(connection: sqlite3.Connection, *, is_reader: bool) -> None:
-    """Let the statements of `ScopedRows` ask a connection whether a reason is hidden. `is_reader`: it sees only what is committed."""
-    connection.create_function("has_hidden_reason", 3, _Reasons(connection, is_reader))
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Let the statements of `ScopedRows` ask a connection whether a reason is hidden."""
+    connection.create_function("has_hidden_reason", 3, _Reasons(connection))
 
 
 class _Reasons:
     """Finds which reasons of a transaction are given for something outside of some scopes as well."""
 
-    def __init__(self, connection: sqlite3.Connection, is_reader: bool) -> None:
-        self._connection, self._is_reader = weakref.ref(connection), is_reader
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = weakref.ref(connection)
         self._statements: dict[str, tuple[str, str]] = {}
         # of large transactions: all bodies, which have other numbers once the chain was rewritten, and the hidden ones
         self._kept: OrderedDict[tuple[str, Instant], tuple[set[int], set[int]]] = OrderedDict()
@@ -236,7 +236,7 @@ class _Reasons:
             found += connection.execute(statement, (tx,)).fetchall()
         reasons = {reason for _, reason, is_inside in found if not is_inside} - {None}
         hidden = {number for number, reason, is_inside in found if is_inside and reason in reasons}
-        if self._is_reader and len(found) >= _LARGE:
+        if len(found) >= _LARGE and not getattr(connection, "in_turn", False):
             self._kept[scopes, tx] = {number for number, *_ in found}, hidden
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)

@@ -73,8 +73,10 @@ class Core(Source):
 
     @property
     def answering(self) -> LedgerRows:
-        """Return the ledger whose rows answer a read. A transaction of this thread shows its own first."""
-        if self.is_worker:
+        """Return the ledger whose rows answer a read. A transaction of this thread shows its own first. Raises InvalidError when the store is closed."""
+        if self.closed:
+            raise InvalidError(self.closed)
+        if self.working is not None and self.worker == threading.get_ident():
             self.show_rows()
         return self.rows
 

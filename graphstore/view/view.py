@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.errors import InvalidError
 from graphstore.graph.guard import LIMITS, Limits
@@ -71,6 +71,7 @@ class Reader(Painted):
     """The reads, at the coordinate that `_coordinate` gives."""
 
     _core: Core
+    _asks_first: ClassVar[bool] = False  # whether the coordinate has to be known before the rows are read
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         raise NotImplementedError
@@ -103,8 +104,9 @@ class Reader(Painted):
         """Return what a function of statements answers here. A transaction of this thread shows it its rows."""
         core = self._core
         ledger = core.answering
-        valid, tx = self._coordinate()
+        at = self._coordinate() if self._asks_first else None
         with ledger.snapshot() as database:
+            valid, tx = at or self._coordinate()
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
     @contextmanager
@@ -112,8 +114,9 @@ class Reader(Painted):
         """Yield what a block looks at that looks at few things here."""
         core = self._core
         ledger = core.answering
-        valid, tx = self._coordinate()
+        at = self._coordinate() if self._asks_first else None
         with ledger.snapshot() as database, no_collecting():
+            valid, tx = at or self._coordinate()
             yield sight_of(core, Point(database, valid, tx, core.vocabulary))
 
     def _searched(self, look: Callable[[Sight], T]) -> T:

@@ -72,8 +72,7 @@ class Writer(Reader):
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
-    # of the trunk: the thread whose group of transactions is open, and the first instant of that. Only that thread sees them before the end
-    _group_thread, _group_first = 0, OPEN
+    _group_thread = 0  # of the trunk: the thread whose group of transactions is open
 
     def __init__(
         self, place: Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
@@ -232,15 +231,7 @@ class Writer(Reader):
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
         last = self._last_tx
-        now = max(self._told_time(), last)
-        if self._place.shared:  # another process, with another clock, may write anything later than that
-            return now, last
-        work, trunk = self._open, self._lines[0]
-        # after the clock and before the group: so a transaction is seen on its way from one to the other
-        known = now if work is None else min(now, work.tx - 1)
-        if trunk._group_thread == threading.get_ident():
-            return now, now
-        return now, min(known, trunk._group_first - 1)
+        return max(self._told_time(), last), last
 
     def _fixed(self) -> View:
         return self.as_of()
@@ -273,10 +264,6 @@ class Writer(Reader):
         thread = threading.get_ident()
         self._asked[thread] = max(at, self._asked.get(thread, at))
         at = min(at, known)  # another process or thread may be committing after what is known
-        work = self._open  # before the group, as for `_coordinate`
-        has_begun = (work is not None and work.tx <= at) or self._lines[0]._group_first <= at
-        if has_begun and at > self._coordinate()[1]:
-            return self.as_of(snapshot, valid=valid, tx=tx)
         return View(self._core, here, at)
 
     def _refuse_ahead(self, at: Instant, now: Instant, known: Instant) -> NoReturn:
@@ -425,8 +412,6 @@ class Writer(Reader):
             core.in_verb = False
         if work.empty:
             return
-        if (trunk := self._lines[0])._group_thread:
-            trunk._group_first = min(trunk._group_first, work.tx)
         try:
             ledger.commit()
         except EngineError:
@@ -658,8 +643,7 @@ class Writer(Reader):
             raise
         finally:
             core.journal.leave_turn()
-            trunk = self._lines[0]
-            trunk._group_thread, trunk._group_first = 0, OPEN
+            self._lines[0]._group_thread = 0
         return last
 
     def _read_again(self) -> None:
@@ -711,7 +695,6 @@ class Writer(Reader):
                 retention.forget(work, verb, names, core.raw)
         finally:
             self._too_big = before
-        self._lines[0]._group_first = OPEN  # all is committed
         core.graphs.follow()
         try:
             self._place.remove_forgotten(self._ledger)
@@ -742,7 +725,6 @@ class Writer(Reader):
             sums = retention.together(earlier, sums)
             count = sum(sum(types.values()) for types in sums.values())
         last = retention.without_trace(tx, count, self._author, reason, sums)
-        self._lines[0]._group_first = OPEN  # all is committed
         try:
             self._place.compact(ledger, names, [last], folded)
         except EngineError:

@@ -351,7 +351,7 @@ def test_a_snapshot_that_cannot_be_ended_is_an_error_of_the_store_and_the_next_r
     with closing(Database(path / "ledger.db", read_only=True)) as database:
         with pytest.raises(GraphStoreError, match="is damaged"), database.snapshot():
             database.rows("SELECT count(*) FROM chain")
-            database.reader().connection.set_authorizer(refuse_commit)
+            database.access().connection.set_authorizer(refuse_commit)
 
         with database.snapshot():
             assert [(1,)] == database.rows("SELECT count(*) FROM chain")
