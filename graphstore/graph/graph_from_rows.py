@@ -28,6 +28,7 @@ from graphstore.read.index_of_rows import SHAKY
 from graphstore.read.linked import LINKS_OVER, Linked
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.values.coordinates import Axis
+from graphstore.values.gc_pause import no_collecting
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
 
@@ -264,8 +265,9 @@ def stretch_of(point: Point) -> tuple[Instant, Instant]:
 
 def nodes_as_table(point: Point) -> pa.Table:
     """Return the nodes that stand at a point as the table that a view gives: instants are in UTC, and an open end is null."""
-    held = point.rows(HELD, **_bounds(Span.of(point.valid, point.tx)))
-    found = _node_columns(point, [row for row in held if not row.is_event])
+    with no_collecting():
+        held = point.rows(HELD, **_bounds(Span.of(point.valid, point.tx)))
+        found = _node_columns(point, [row for row in held if not row.is_event])
     shown = {name: found[name] for name in _SHOWN} | {"recorded_at": found["told"]}
     shown |= {name: found[name] for name in ("valid_from", "valid_to", "tx_from")}
     return arrow_out(pa.table({**shown, "tx_to": pa.nulls(len(found["told"]), pa.timestamp("us"))}))
