@@ -486,7 +486,7 @@ class Database:
         access = self.access()
         try:
             access.lock.acquire()
-            access.in_turn = True
+            access.in_turn, access.writer = True, None
             self._check_place()
             self.writer.execute("BEGIN IMMEDIATE")
             self.check_schema(self.writer)

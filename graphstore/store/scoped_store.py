@@ -52,15 +52,18 @@ class ScopedStore(GraphStore):
         )  # fmt: skip
         self._last_committed_tx()
 
-    _asks_first = True  # what another thread commits meanwhile is later than the coordinate
+    @property
+    def _asks_first(self) -> bool:
+        return True
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         self._usable()
         work, others = self._open, self._of._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        now = self._of._coordinate()[0]  # its last tx would tell when something outside was written
-        known = now if others is None else min(now, others.tx - 1)
+        now, known = self._of._coordinate()
+        if self._of._place.shared:  # its last tx would tell when something outside was written
+            known = now if others is None else min(now, others.tx - 1)
         last = self._last_tx
         return max(self._told_time(), last), max(known, last)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.errors import InvalidError
 from graphstore.graph.guard import LIMITS, Limits
@@ -71,10 +71,13 @@ class Reader(Painted):
     """The reads, at the coordinate that `_coordinate` gives."""
 
     _core: Core
-    _asks_first: ClassVar[bool] = False  # whether the coordinate has to be known before the rows are read
-
     def _coordinate(self) -> tuple[Instant, Instant]:
         raise NotImplementedError
+
+    @property
+    def _asks_first(self) -> bool:
+        """Whether the coordinate has to be known before the rows are read: what is committed meanwhile may be at an instant before it."""
+        return False
 
     def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
         """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""

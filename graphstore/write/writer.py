@@ -72,7 +72,8 @@ class Writer(Reader):
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
-    _group_thread = 0  # of the trunk: the thread whose group of transactions is open
+    # of the trunk: the thread whose group of transactions is open, and the first instant of that. Only that thread sees them before the end
+    _group_thread, _group_first = 0, OPEN
 
     def __init__(
         self, place: Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
@@ -224,6 +225,10 @@ class Writer(Reader):
         """The instant of the last transaction, on the trunk or on any branch."""
         return self._last_committed_tx()
 
+    @property
+    def _asks_first(self) -> bool:
+        return not self._place.shared
+
     def _coordinate(self) -> tuple[Instant, Instant]:
         """Return now, and the latest tx that a view can have: other threads see a transaction once it is committed, and its group is."""
         self._usable()
@@ -231,7 +236,15 @@ class Writer(Reader):
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
         last = self._last_tx
-        return max(self._told_time(), last), last
+        now = max(self._told_time(), last)
+        if self._place.shared:  # another process, with another clock, may write anything later than that
+            return now, last
+        work, trunk = self._open, self._lines[0]
+        # after the clock and before the group: so a transaction is seen on its way from one to the other
+        known = now if work is None else min(now, work.tx - 1)
+        if trunk._group_thread == threading.get_ident():
+            return now, now
+        return now, min(known, trunk._group_first - 1)
 
     def _fixed(self) -> View:
         return self.as_of()
@@ -264,6 +277,10 @@ class Writer(Reader):
         thread = threading.get_ident()
         self._asked[thread] = max(at, self._asked.get(thread, at))
         at = min(at, known)  # another process or thread may be committing after what is known
+        work = self._open  # before the group, as for `_coordinate`
+        has_begun = (work is not None and work.tx <= at) or self._lines[0]._group_first <= at
+        if has_begun and at > self._coordinate()[1]:
+            return self.as_of(snapshot, valid=valid, tx=tx)
         return View(self._core, here, at)
 
     def _refuse_ahead(self, at: Instant, now: Instant, known: Instant) -> NoReturn:
@@ -412,6 +429,8 @@ class Writer(Reader):
             core.in_verb = False
         if work.empty:
             return
+        if (trunk := self._lines[0])._group_thread:
+            trunk._group_first = min(trunk._group_first, work.tx)
         try:
             ledger.commit()
         except EngineError:
@@ -643,7 +662,8 @@ class Writer(Reader):
             raise
         finally:
             core.journal.leave_turn()
-            self._lines[0]._group_thread = 0
+            trunk = self._lines[0]
+            trunk._group_thread, trunk._group_first = 0, OPEN
         return last
 
     def _read_again(self) -> None:
@@ -695,6 +715,7 @@ class Writer(Reader):
                 retention.forget(work, verb, names, core.raw)
         finally:
             self._too_big = before
+        self._lines[0]._group_first = OPEN  # all is committed
         core.graphs.follow()
         try:
             self._place.remove_forgotten(self._ledger)
@@ -725,6 +746,7 @@ class Writer(Reader):
             sums = retention.together(earlier, sums)
             count = sum(sum(types.values()) for types in sums.values())
         last = retention.without_trace(tx, count, self._author, reason, sums)
+        self._lines[0]._group_first = OPEN  # all is committed
         try:
             self._place.compact(ledger, names, [last], folded)
         except EngineError:

@@ -49,21 +49,23 @@ def no_room(left: int = 0) -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_commit(store: GraphStore) -> Iterator[None]:
-    """A block in which SQLite refuses each COMMIT of a store that has written before, for a reason that does not tell what reached the disk."""
+    """A block in which SQLite refuses each COMMIT of a store, in the threads that have used it before, for a reason that does not tell what reached the disk."""
     journal = store._core.journal
     assert isinstance(journal, Ledger)
-    writer = journal.database.writer
-    writer.set_authorizer(
-        lambda action, word, *_: (
-            sqlite3.SQLITE_DENY
-            if (action, word) == (sqlite3.SQLITE_TRANSACTION, "COMMIT")
-            else sqlite3.SQLITE_OK
+    connections = [each.connection for each in journal.database._accesses if each.connection is not None]
+    for connection in connections:
+        connection.set_authorizer(
+            lambda action, word, *_: (
+                sqlite3.SQLITE_DENY
+                if (action, word) == (sqlite3.SQLITE_TRANSACTION, "COMMIT")
+                else sqlite3.SQLITE_OK
+            )
         )
-    )
     try:
         yield
     finally:
-        writer.set_authorizer(None)
+        for connection in connections:
+            connection.set_authorizer(None)
 
 
 def files_with(path: Path, text: str) -> list[str]:
