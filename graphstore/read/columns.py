@@ -28,27 +28,31 @@ class Mark(NamedTuple):
     seen: int = 0
 
 
+class Count:
+    """Counts the rows of the columns that share it."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+
 class Column(dict[int, Any]):
     """Holds the values of a column that were read or added. `load` reads the value of a number, together with other columns."""
 
-    __slots__ = ("_load", "count")
+    __slots__ = ("_count", "_load")
 
-    def __init__(self, count: int, load: Callable[[int], object]) -> None:
-        self.count, self._load = count, load
+    def __init__(self, count: Count, load: Callable[[int], object]) -> None:
+        self._count, self._load = count, load
 
     def __missing__(self, number: int) -> Any:
-        if not 0 <= number < self.count:
-            raise IndexError(f"there is no row {number}: there are {self.count}")
+        if not 0 <= number < self._count.rows:
+            raise IndexError(f"there is no row {number}: there are {self._count.rows}")
         self._load(number)
         return self.get(number)
 
     def __len__(self) -> int:
-        return self.count
-
-    def __delitem__(self, rows: Any) -> None:
-        for number in range(rows.start, self.count):
-            self.pop(number, None)
-        self.count = min(rows.start, self.count)
+        return self._count.rows
 
 
 class Read(dict[K, V]):

@@ -10,7 +10,7 @@ from weakref import proxy
 
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
-from graphstore.read.columns import Column, Lists, Mark, Numbers
+from graphstore.read.columns import Column, Count, Lists, Mark, Numbers
 from graphstore.read.points import UNDONE, Point, as_json
 from graphstore.read.settings import setting_at
 from graphstore.read.standing_rules import Index
@@ -200,7 +200,7 @@ class IndexOfRows(Index):
             (_OPERATION, IndexOfRows._read_operations),
             ((*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "rows_of_link"), None),
         ):  # fmt: skip
-            columns |= {name: Column(OPEN, partial(IndexOfRows._read_one, me, read)) for name in names}
+            columns |= {name: Column(Count(OPEN), partial(IndexOfRows._read_one, me, read)) for name in names}
         lists: dict[str, Callable[[Any, list[Any]], object]] = {
             "versions_of": IndexOfRows._read_versions_of, "rows_of": IndexOfRows._read_periods, "out": IndexOfRows.read_links,
             "into": IndexOfRows.read_links, "seen_of": IndexOfRows._read_occurrences, "confirmed": IndexOfRows._read_confirmations,

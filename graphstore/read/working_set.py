@@ -21,6 +21,7 @@ from graphstore.ledger.database import Readable
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import (
     Column,
+    Count,
     Gap,
     Lists,
     Mark,
@@ -57,7 +58,6 @@ _GROUPS = {
         f"entity, version, {_SPAN} FROM period",
         ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close"),
     ),
-    "closings": ("", ("closings",)),
     "links": (
         "id, kind, source, target FROM link",
         ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link", "claims_of"),
@@ -70,7 +70,6 @@ _GROUPS = {
         f"link, claim, {_SPAN} FROM link_period",
         ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close"),
     ),
-    "link_closings": ("", ("link_closings",)),
     "ops": (
         f"tx, verb, subject, author, {_BODY} FROM operation",
         ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"),
@@ -81,6 +80,9 @@ _GROUPS = {
     ),
 }
 """What is read of the rows of each group of `Mark`, and its columns: first those that have what is read, in its order."""
+_OF_LINKS = {"rows_of_link": "link_rows", "claims_of": "claims"}
+"""The columns of links that list rows of another group."""
+_GROUP_OF = {name: group for group, (_, names) in _GROUPS.items() for name in names}
 _COUNTS = """
 SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
        (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), n.defined & 1099511627775, EXISTS (SELECT 1 FROM undone)
@@ -267,44 +269,37 @@ class WorkingSet(Index):
         self._is_undoing = False
         self._kinds_before = len(self.kinds)
         self._kinds_read: tuple[int, Mapping[str, frozenset[str]], frozenset[str]] | None = None
-        self._init_leading(any_undone)
-        self._init_columns()
-
-    def _init_columns(self) -> None:
-        """Make the columns, whose values are read when they are first asked for."""
-        lists = {
-            "rows_of_link": partial(self._load_of_link, "rows_of_link", "link_rows"),
-            "claims_of": partial(self._load_of_link, "claims_of", "claims"),
-        }
-        self._groups: dict[str, list[Any]] = {}
-        for (group, (read, names)), count in zip(_GROUPS.items(), self._stored, strict=True):
-            load = partial(self._take, group, "number = ?")
-            self._groups[group] = [Column(count, lists.get(name, load)) if read else [] for name in names]
-            vars(self).update(zip(names, self._groups[group], strict=True))
-
-    def _init_leading(self, any_undone: int) -> None:
-        """Make the dictionaries that lead from ids and things to rows."""
-        self.ids = Numbers(partial(self._find, "entities"))
-        self.link_ids = Numbers(partial(self._find, "links"))
-        self.gone = Numbers(self._find_forgotten)
-        self.aliases = Numbers(self._find_alias)
-        self.versions_of = Lists(partial(self._of_thing, "versions"))
-        self.now_of = Read(self._believed_of)
-        self.rows_of = Lists(partial(self._of_thing, "rows"))
-        self.out = Lists(lambda ent: self._links_of(ent, "source = ?"))
-        self.into = Lists(lambda ent: self._links_of(ent, "target = ?"))
-        self.successors = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'"))
-        self.slots = Lists(self._entities_of_slot)
-        self.taken = Pieces(lambda link: self._tuples(_TAKEN, link, self._links))
-        self.gaps = Lists(lambda ent: self._tuples(_REMOVED, ent, self._things))
-        self.ghosts: Lists[Gap] = Lists(lambda ent: self._tuples(_TOLD, ent, self._things))
-        self.link_ghosts = Lists(lambda link: self._tuples(_LINKED, link, self._links))
-        self.confirmed = Lists(lambda id: [op for (op,) in self._rows(_CONFIRMED, id) if op < self._ops])
-        self.undone_by = Lists(
-            lambda tx: [op for (op,) in self._rows(_UNDONE, tx) if op < self._ops], bool(any_undone)
+        # of each group: how many rows are committed, and with those of the transaction
+        self._kept = dict(
+            zip(_GROUPS, (things, versions, rows, links, claims, link_rows, ops, seen), strict=True)
         )
-        self.seen_of = Lists(self._last_seen)
-        self.prints = Lists(self._events_alike)
+        self._counts = {group: Count(count) for group, count in self._kept.items()}
+        self._groups: dict[str, list[Column]] = {}  # the columns of each group of which one was asked for
+        self.closings, self.link_closings = [], []
+        self._any_undone = bool(any_undone)
+
+    def __getattr__(self, name: str) -> Any:
+        """Make a column with the others of its group, or what leads from ids and things to rows, when it is first asked for: most verbs need few of them."""
+        if name in _GROUP_OF:
+            self._columns(_GROUP_OF[name])
+        elif name in _LEADING:
+            vars(self)[name] = _LEADING[name](self)
+        else:
+            raise AttributeError(name)
+        return vars(self)[name]
+
+    def _columns(self, group: str) -> list[Column]:
+        """Return the columns of a group of `Mark`."""
+        columns = self._groups.get(group)
+        if columns is None:
+            count, names = self._counts[group], _GROUPS[group][1]
+            load = partial(self._take, group, "number = ?")
+            columns = self._groups[group] = [
+                Column(count, partial(self._load_of_link, name) if name in _OF_LINKS else load)
+                for name in names
+            ]
+            vars(self).update(zip(names, columns, strict=True))
+        return columns
 
     @property
     def resting(self) -> Mapping[str, frozenset[str]]:
@@ -336,8 +331,8 @@ class WorkingSet(Index):
 
     def _take(self, group: str, condition: str, *values: Any) -> list[int]:
         """Read rows of a group of `Mark`. Returns their numbers, without those that the transaction has added."""
-        columns, found = self._groups[group], []
-        stored = self._stored[Mark._fields.index(group)]
+        columns, found = self._columns(group), []
+        stored = self._kept[group]
         for number, *read in self._rows(f"SELECT number, {_GROUPS[group][0]} WHERE {condition}", *values):
             if number < stored:
                 found.append(number)
@@ -452,8 +447,8 @@ class WorkingSet(Index):
     def _links_of(self, ent: int, condition: str) -> list[int]:
         return self._take("links", f"{condition} ORDER BY number", ent) if ent < self._things else []
 
-    def _load_of_link(self, name: str, group: str, link: int) -> None:
-        vars(self)[name][link] = self._take(group, "link = ? ORDER BY number", link)
+    def _load_of_link(self, name: str, link: int) -> None:
+        vars(self)[name][link] = self._take(_OF_LINKS[name], "link = ? ORDER BY number", link)
 
     def _last_seen(self, ent: int) -> Occurrences:
         last = self._rows(_LAST_SEEN, ent, self._stored.seen) if ent < self._things else []
@@ -473,6 +468,9 @@ class WorkingSet(Index):
                 if ent < self._things and is_one and print_of(body) == printed:
                     found.append(ent)
         return sorted(found)
+
+    def _operations(self, statement: str, of: Any) -> list[int]:
+        return [op for (op,) in self._rows(statement, of) if op < self._ops]
 
     def _tuples(self, statement: str, number: int, count: int) -> list[Any]:
         return self._rows(statement, number) if number < count else []
@@ -851,7 +849,11 @@ class WorkingSet(Index):
 
     def lengths(self) -> Mark:
         """Return how many rows there are of each group, with those of the transaction."""
-        return Mark(*(len(columns[0]) for columns in self._groups.values()))
+        things, versions, rows, links, claims, link_rows, ops, seen = (
+            count.rows for count in self._counts.values()
+        )
+        closed, links_closed = len(self.closings), len(self.link_closings)
+        return Mark(things, versions, rows, closed, links, claims, link_rows, links_closed, ops, seen)
 
     def steps(self) -> int:
         """Return how many steps of the transaction can be taken back, for `undo`."""
@@ -861,20 +863,25 @@ class WorkingSet(Index):
         """Take back what was done since there were that many rows and steps."""
         while len(self._undo) > steps:
             self._undo.pop()()
-        for columns, count in zip(self._groups.values(), mark, strict=True):
-            for column in columns:
-                del column[count:]
+        for group, count in self._counts.items():
+            kept = getattr(mark, group)
+            for column in self._groups.get(group, ()):
+                for number in range(kept, count.rows):
+                    column.pop(number, None)
+            count.rows = kept
+        del self.closings[mark.closings :]
+        del self.link_closings[mark.link_closings :]
         self._said.clear()
         self._held.clear()
         self._kinds_read = None
 
     def _append(self, group: str, *values: Any) -> int:
         """Add a row to the columns of a group of `Mark`. Returns its number."""
-        columns = self._groups[group]
-        number = len(columns[0])
-        for column, value in zip(columns, values, strict=True):
+        count = self._counts[group]
+        number = count.rows
+        for column, value in zip(self._columns(group), values, strict=True):
             column[number] = value
-            column.count = number + 1
+        count.rows = number + 1
         return number
 
     def push(self, lists: Any, key: Any, value: Any) -> None:
@@ -1048,3 +1055,27 @@ class WorkingSet(Index):
     def turns_since(self, op: int) -> list[tuple[int, Gap]]:
         """Return the turns by operations from number `op` on, each with its entity."""
         return list(itertools.takewhile(lambda turned: turned[1][3] >= op, reversed(self._turned)))[::-1]
+
+
+_LEADING: dict[str, Callable[[WorkingSet], Any]] = {
+    "ids": lambda self: Numbers(partial(self._find, "entities")),
+    "link_ids": lambda self: Numbers(partial(self._find, "links")),
+    "gone": lambda self: Numbers(self._find_forgotten),
+    "aliases": lambda self: Numbers(self._find_alias),
+    "versions_of": lambda self: Lists(partial(self._of_thing, "versions")),
+    "now_of": lambda self: Read(self._believed_of),
+    "rows_of": lambda self: Lists(partial(self._of_thing, "rows")),
+    "out": lambda self: Lists(lambda ent: self._links_of(ent, "source = ?")),
+    "into": lambda self: Lists(lambda ent: self._links_of(ent, "target = ?")),
+    "successors": lambda self: Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'")),
+    "slots": lambda self: Lists(self._entities_of_slot),
+    "taken": lambda self: Pieces(lambda link: self._tuples(_TAKEN, link, self._links)),
+    "gaps": lambda self: Lists(lambda ent: self._tuples(_REMOVED, ent, self._things)),
+    "ghosts": lambda self: Lists(lambda ent: self._tuples(_TOLD, ent, self._things)),
+    "link_ghosts": lambda self: Lists(lambda link: self._tuples(_LINKED, link, self._links)),
+    "confirmed": lambda self: Lists(lambda id: self._operations(_CONFIRMED, id)),
+    "undone_by": lambda self: Lists(lambda tx: self._operations(_UNDONE, tx), self._any_undone),
+    "seen_of": lambda self: Lists(self._last_seen),
+    "prints": lambda self: Lists(self._events_alike),
+}
+"""Make the dictionaries that lead from ids and things to rows."""
