@@ -363,7 +363,7 @@ class _Import(Importing):
         if first == OPEN:
             return None
         try:
-            store._next_tx(first)
+            store._next_tx(first, store._last_tx)
         except InvalidError:
             return None
         return [(None if at == OPEN else moment(at), found[at]) for at in sorted(found)]

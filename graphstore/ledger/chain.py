@@ -28,6 +28,7 @@ OF_THE_STORE = OF_BRANCHES | {"define_kind", "define_point", "promote_kind", "se
 DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
 UNDO = "undo"  # the verb; its subject is the transaction it takes back
 RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
+RETENTION = "retention"  # the setting: how much the store keeps
 FORGETTING = {"evict": "evicted", "erase": "erased"}
 TOUCH, COUNTS = (
     "touch",

@@ -20,6 +20,7 @@ from graphstore.ledger.chain import (
     FORGETTING,
     FORGOTTEN,
     GENESIS,
+    RETENTION,
     Verbatim,
     dumps,
     encoded,
@@ -76,7 +77,12 @@ _PAGE_AFTER = (
 )
 _BODIES = "SELECT number, data FROM body WHERE number BETWEEN ? AND ?"
 _REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
-_NOTES = "SELECT value FROM property WHERE name IN ('rewritten', 'unfinished') ORDER BY name"
+_STATE = f"""
+SELECT c.number, c.digest, c.first_body + c.bodies, r.value, u.value,
+  EXISTS (SELECT 1 FROM setting WHERE name = '{RETENTION}'), EXISTS ({_REQUIRING})
+FROM property r CROSS JOIN property u LEFT JOIN (SELECT * FROM chain ORDER BY number DESC LIMIT 1) c
+WHERE r.name = 'rewritten' AND u.name = 'unfinished'
+"""
 _BODY = "SELECT data, checksum FROM body WHERE number = ?"
 MOST = (1 << 63) - 1  # the largest number of SQLite
 
@@ -115,7 +121,8 @@ class Ledger:
         self._kept = _NONE  # the last that is committed
         self._has_savepoint = False  # within the SQL transaction, before what was appended last
         self.is_showing = False  # whether the SQL transaction has rows that `hide` takes back
-        self._kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
+        self.is_limited = False  # whether the store limited how much it keeps, when the turn to write began
+        self.kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
         self._turns = 0  # nested turns of the thread that writes
         self._heads: list[dict[str, Any]] = []  # of what was appended in this turn
         self._unfinished = 0  # above 0 when bytes of removed bodies were left in the files as this turn began
@@ -156,7 +163,7 @@ class Ledger:
         kept = self.database.kept()
         if "last" in kept:
             return kept["last"], None
-        last, self._kinds_known, kinds = last_tx_and_kinds(self.database, self._kinds_known)
+        last, self.kinds_known, kinds = last_tx_and_kinds(self.database, self.kinds_known)
         kept["last"] = last
         return last, kinds
 
@@ -308,8 +315,12 @@ class Ledger:
 
     def _go_on(self) -> None:
         """Learn the last row, in the turn to write."""
-        last = self._last_row()
-        rewritten, self._unfinished = (value for (value,) in self.database.rows(_NOTES))
+        [(number, digest, next_body, rewritten, self._unfinished, self.is_limited, is_required)] = (
+            self.database.rows(_STATE)
+        )
+        if is_required:
+            refuse_required(self.database)
+        last = _NONE if number is None else _Last(number, digest, next_body)
         if last[:2] != self._last[:2] or rewritten != self._rewritten:
             if rewritten == self._rewritten and not self._holds(*self._last[:2]):
                 self._refuse(self._last.number, "it was read before, and is missing or another one now")
@@ -361,10 +372,11 @@ class Ledger:
         try:
             has_savepoint, self._has_savepoint = self._has_savepoint, False
             is_new = self.database.ensure_begun()  # a savepoint ends with its transaction, as within an erase
-            if self._grouping and has_savepoint and not is_new:  # SQLite asks all savepoints of each page
-                self.database.writer.execute(_KEEP)
-            self.database.writer.execute(_BEFORE_APPENDING)
-            self._has_savepoint = True
+            if self._grouping:  # else all of the SQL transaction is this one's
+                if has_savepoint and not is_new:  # SQLite asks all savepoints of each page
+                    self.database.writer.execute(_KEEP)
+                self.database.writer.execute(_BEFORE_APPENDING)
+                self._has_savepoint = True
             standings = self._standing_writer(last.digest)
             for part, (head, bodies) in enumerate(lines):
                 if part < len(lines) - 1:
@@ -417,7 +429,8 @@ class Ledger:
             ],
         )
         (known, before), self._wrote = self._wrote, ("", None)
-        rows = RowWriter(writer, head, first, self._words, before=before if known == head["prev"] else None)
+        before = before if known == head["prev"] else None
+        rows = RowWriter(writer, head, first, self._words, before=before, bodies=bodies)
         for note in rows.write():
             standings.note(*note)
         self._wrote = digest, rows
@@ -716,12 +729,18 @@ def last_tx_and_kinds(database: Readable, known: int) -> tuple[Instant, int, lis
     Raises EngineError when another release has written what this one does not understand.
     """
     [(last, count, is_required)] = database.rows(_LAST_AND_KINDS)
-    for number, head in database.rows(_REQUIRING) if is_required else ():
-        refuse_unknown(orjson.loads(head), f"{database.file} line {number}")
+    if is_required:
+        refuse_required(database)
     if count == known:
         return last, count, None
     rows = database.rows(_KINDS, (database.line.row("defined", known),))
     return last, count, [kind for (text,) in rows if "promoted" not in (kind := orjson.loads(text))]
+
+
+def refuse_required(database: Readable) -> None:
+    """Raise EngineError when another release has written what this one does not understand."""
+    for number, head in database.rows(_REQUIRING):
+        refuse_unknown(orjson.loads(head), f"{database.file} line {number}")
 
 
 def _forgets(head: dict[str, Any]) -> bool:

@@ -13,11 +13,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from orjson import loads
+
 from graphstore.ledger.branch_rows import NUMBERED, SPAN, TRUNK, Line, add_branch, all_branches, line_named
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, UNDO, dumps
-from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_periods, drop_fields
+from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_fields, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
-from graphstore.ledger.word_rows import WORD_TABLES, WordRows
+from graphstore.ledger.word_rows import WORD_TABLES, Text, WordRows
 from graphstore.values.period import OPEN, Instant, instant, iso, recorded
 
 Head = dict[str, Any]
@@ -38,6 +40,11 @@ _BELIEVED = "SELECT p.number FROM entity e CROSS JOIN period p ON p.entity = e.n
 _FORGOTTEN_SINCE = "SELECT tx, number FROM operation WHERE tx > ? AND verb IN (SELECT value FROM json_each(?)) AND subject <> '' ORDER BY tx, number"
 _ENTITIES = "SELECT e.id, e.number FROM json_each(?) s CROSS JOIN entity e WHERE e.id = s.value"
 _NEXT = f"SELECT {', '.join(NUMBERED)} FROM next_number"
+_THINGS = """
+SELECT e.number, e.is_event, e.kind, e.key, EXISTS (SELECT 1 FROM all_forgotten f WHERE f.entity = e.number)
+FROM json_each(?) s CROSS JOIN all_entity e WHERE e.number = s.value
+"""
+_BODIES = "SELECT number, data FROM body WHERE number >= ? AND number < ?"
 _NAMING = {"versions": (0,), "rows": (0,), "turns": (0,), "gaps": (0,), "links": (1, 3)}
 """Lists of a head, and where their rows have ids of entities."""
 Note = tuple[Head, int, Line, Mapping[str, int]]
@@ -95,8 +102,14 @@ class RowWriter:
         words: WordRows | None,
         line: Line | None = None,
         before: RowWriter | None = None,
+        bodies: Sequence[bytes] | None = None,
     ) -> None:
-        """Begin. `before`: the writer of the line of the chain before this one, if nothing was written since."""
+        """Begin.
+
+        Args:
+            before: the writer of the line of the chain before this one, if nothing was written since.
+            bodies: those of the line; None: they are read.
+        """
         self._connection = connection
         self._words = words
         self._head = head
@@ -119,7 +132,11 @@ class RowWriter:
         if before is not None and before._head.get("more"):  # this line goes on with its transaction
             self._entities, self._links = before._entities, before._links
             self._versions, self._claims = before._versions, before._claims
-        self._first_version: int | None = None  # of those that this line records
+        self._bodies = bodies
+        self._things: dict[int, Sequence[Any]] = {}  # is an event, kind, key, is forgotten
+        # each that this line records, with its entity and its body
+        self._described: list[tuple[int, int, int]] = []
+        self._first_version: int | None = None  # of those
         self._first_claim: int | None = None
 
     def write(self) -> list[Note]:
@@ -175,12 +192,38 @@ class RowWriter:
             standings.write(tx)
 
     def _add_from_bodies(self, words: WordRows) -> None:
-        if self._first_version is not None:
-            words.add(self._connection, self._first_version)
+        """Write the words and the fields of what this line describes."""
+        if self._described:
+            things, bodies = self._described_things(), self._read_bodies()
+            texts, fields = [], []
+            for version, entity, at in self._described:
+                is_event, kind, key, is_forgotten = things[entity]
+                body = None if is_forgotten else loads(bodies[at] or b"null") or {}
+                texts.append(Text(version, is_event, kind, key, body))
+                if body is not None:
+                    fields.append((version, entity, kind if is_event else None, body))
+            words.add(self._connection, texts)
+            add_fields(self._connection, fields)
         elif "settings" in self._head and self.line is TRUNK:
             words.refresh(self._connection)
         if not self._head.get("more"):
             words.seal(self._connection)
+
+    def _described_things(self) -> Mapping[int, Sequence[Any]]:
+        """Return the things that this line describes: whether each is an event, its kind, its key, and whether it is forgotten."""
+        missing = {entity for _, entity, _ in self._described if entity not in self._things}
+        if missing:
+            for number, *thing in self._connection.execute(_THINGS, (dumps([*missing]).decode(),)):
+                self._things[number] = thing
+        return self._things
+
+    def _read_bodies(self) -> Sequence[bytes | None]:
+        """Return the bodies of the line; None for one that was removed."""
+        if self._bodies is not None:
+            return self._bodies
+        count = max(at for _, _, at in self._described) + 1
+        found = dict(self._connection.execute(_BODIES, (self._first_body, self._first_body + count)))
+        return [found.get(number) for number in range(self._first_body, self._first_body + count)]
 
     # ------------------------------------------------------------------ numbers
 
@@ -260,7 +303,7 @@ class RowWriter:
         for number, (id, kind, *slot) in self._numbered("entity", things):
             key, scope = slot or (None, "")  # an event has its id and its type alone
             rows.append((number, id, not slot, kind, key, scope, self._tx))
-            self._entities[id] = number
+            self._entities[id], self._things[number] = number, (not slot, kind, key, False)
         self._insert("entity", rows)
 
     def _add_versions(self, versions: Iterable[Sequence[Any]]) -> None:
@@ -269,6 +312,7 @@ class RowWriter:
             entity = self._entity(id)
             rows.append((number, entity, ordinal, self._body(body), by.get((id, ordinal))))
             self._versions[entity, ordinal] = number
+            self._described.append((number, entity, body))
         self._insert("version", rows)
         self._first_version = rows[0][0] if rows else None
 
@@ -374,6 +418,7 @@ class RowWriter:
         """Add a version that was recorded, and of which nothing was believed after its transaction."""
         number = self._next["version"]
         self._insert("version", [(number, entity, 0, self._body(body), self._operation(by))])
+        self._described.append((number, entity, body))
         self._first_version = number if self._first_version is None else self._first_version
         return number
 

@@ -1,7 +1,5 @@
 """Writes the words of texts as rows of the ledger: one row of `fresh` for each version, and segments of versions of the trunk sealed together.
 
-The bodies of new versions are parsed once: their fields (`add_fields`) are written with their words.
-
 Which segments there are depends on the number of versions of the trunk alone, so rows made again from the chain equal those that were written one after another.
 """
 
@@ -11,13 +9,12 @@ import sqlite3
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.field_rows import add_fields
+from graphstore.values.models import Json
 from graphstore.values.searched_text import text_of_event, text_of_node
 
 if TYPE_CHECKING:
@@ -36,23 +33,32 @@ WIDTH = 4
 """Bytes of the number of a version."""
 _BATCH = 4_096  # texts read at once
 _STATE = f"""
-(SELECT identity FROM analyzer), (SELECT value FROM setting WHERE name = '{LANGUAGES}' ORDER BY number DESC LIMIT 1)
+SELECT (SELECT identity FROM analyzer), (SELECT value FROM setting WHERE name = '{LANGUAGES}' ORDER BY number DESC LIMIT 1)
 """
-_TEXTS = f"""
-SELECT v.number, v.entity, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM all_forgotten f WHERE f.entity = e.number), {_STATE}
+_TEXTS = """
+SELECT v.number, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM all_forgotten f WHERE f.entity = e.number)
 FROM all_version v
 CROSS JOIN all_entity e ON e.number = v.entity
 LEFT JOIN body b ON b.number = v.body
-WHERE v.number >= ? AND v.number < ?
+WHERE v.number >= ?
 ORDER BY v.number
 LIMIT ?
 """
-_ALL = 1 << 62  # above the numbers of all lines
 _SEGMENT_OF = "SELECT first, lengths FROM segment WHERE first <= ? ORDER BY first DESC LIMIT 1"
 _NAMING = "SELECT term, versions, times FROM posting WHERE segment = ? AND instr(versions, ?)"
 
 
 Columns = tuple[bytes, bytes]
+
+
+class Text(NamedTuple):
+    """Names a version, the thing that it describes, and its body; None: that was forgotten."""
+
+    version: int
+    is_event: bool
+    kind: str
+    key: str | None
+    body: Json | None
 
 
 class WordRows:
@@ -63,34 +69,31 @@ class WordRows:
         self._setting: str | None = None  # of the analyzer
         self._may_be_full = False  # whether a block may be full that is not sealed
 
-    def add(self, connection: sqlite3.Connection, first: int) -> None:
-        """Write the words and the fields of the versions of a line from number `first` on."""
-        new = range(first, (first // SPAN + 1) * SPAN)
-        self._add(connection, new, new)
+    def add(self, connection: sqlite3.Connection, texts: list[Text]) -> None:
+        """Write the words of new versions of a line, in their order."""
+        identity, languages = connection.execute(_STATE).fetchone()
+        analyzer = self._made_for(languages)
+        if identity != analyzer.identity:
+            self._write_again(connection, analyzer)
+            return
+        connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(texts, analyzer))
+        self._may_be_full = (
+            self._may_be_full or texts[0].version // SEALED < (texts[-1].version + 1) // SEALED
+        )
 
-    def _add(self, connection: sqlite3.Connection, versions: range, new: range) -> None:
-        """Write the words of versions, and the fields of those that are new."""
-        begun = first = versions.start
-        stop = versions.stop
-        while rows := connection.execute(_TEXTS, (first, stop, _BATCH)).fetchall():
-            *_, identity, languages = rows[0]
-            analyzer = self._made_for(languages)
-            if identity != analyzer.identity:
-                _clear(connection, analyzer.identity)
-                begun, first, stop = 0, 0, _ALL
-                continue
-            bodies = {row[0]: orjson.loads(row[5] or b"{}") for row in rows if not row[6]}
-            connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(rows, bodies, analyzer))
-            described = (
-                (version, entity, kind if is_event else None, bodies[version])
-                for version, entity, is_event, kind, *_ in rows
-                if version in new and version in bodies
-            )
-            add_fields(connection, described)
+    def _write_again(self, connection: sqlite3.Connection, analyzer: Analyzer) -> None:
+        """Write the words of all versions again, and note how they are made."""
+        for table in WORD_TABLES:
+            connection.execute(f"DELETE FROM {table}")
+        connection.execute("INSERT INTO analyzer VALUES (?)", (analyzer.identity,))
+        first = 0
+        while rows := connection.execute(_TEXTS, (first, _BATCH)).fetchall():
+            texts = [
+                Text(*thing, None if gone else orjson.loads(data or b"{}")) for *thing, data, gone in rows
+            ]
+            connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(texts, analyzer))
             first = rows[-1][0] + 1
-            if len(rows) < _BATCH:
-                break
-        self._may_be_full = self._may_be_full or begun // SEALED < first // SEALED
+        self._may_be_full = True
 
     def seal(self, connection: sqlite3.Connection) -> None:
         """Seal the blocks that are full. Called at the end of each transaction."""
@@ -113,9 +116,10 @@ class WordRows:
 
     def refresh(self, connection: sqlite3.Connection) -> None:
         """Write the words of all versions again where their languages, or the stemmer, are not those of the rows."""
-        identity, languages = connection.execute(f"SELECT {_STATE}").fetchone()
-        if identity != self._made_for(languages).identity:
-            self._add(connection, range(_ALL), range(0))  # the fields are there
+        identity, languages = connection.execute(_STATE).fetchone()
+        analyzer = self._made_for(languages)
+        if identity != analyzer.identity:
+            self._write_again(connection, analyzer)
 
     def drop(self, connection: sqlite3.Connection, entity: int) -> None:
         """Remove the words of an entity that is forgotten."""
@@ -135,19 +139,10 @@ class WordRows:
         return self._analyzer
 
 
-def _clear(connection: sqlite3.Connection, identity: str) -> None:
-    """Remove all words, and note how the next ones are made."""
-    for table in WORD_TABLES:
-        connection.execute(f"DELETE FROM {table}")
-    connection.execute("INSERT INTO analyzer VALUES (?)", (identity,))
-
-
-def _fresh(
-    rows: Iterable[tuple[Any, ...]], bodies: Mapping[int, Any], analyzer: Analyzer
-) -> Iterator[tuple[int, bytes]]:
+def _fresh(texts: Iterable[Text], analyzer: Analyzer) -> Iterator[tuple[int, bytes]]:
     """Yield the words of versions. What was forgotten has no body, and no words."""
-    for version, _, is_event, kind, key, *_ in rows:
-        if (body := bodies.get(version)) is None:
+    for version, is_event, kind, key, body in texts:
+        if body is None:
             yield version, b""
             continue
         text = text_of_event(body) if is_event else text_of_node(body, kind, key)

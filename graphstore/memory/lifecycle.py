@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
+from graphstore.ledger.chain import RETENTION
 from graphstore.memory.memory import LAYERS, Memory, MemoryStats
 from graphstore.store import registry
 from graphstore.store.store import GraphStore, Store
@@ -92,7 +93,7 @@ def due(store: Store, now: TimeLike | None = None) -> Due:
 
 def _old(store: Store, at: Instant) -> list[str]:
     """The events older at an instant than the days the store keeps: a store that is open for long forgets them too."""
-    kept = store._setting(retention.RETENTION)
+    kept = store._setting(RETENTION)
     if not isinstance(store, GraphStore) or not kept or kept["days"] is None or not store._is_settled():
         return []
     return store._too_old(None, max(at - kept["days"] * retention.DAY, BEGINNING), None, True)

@@ -17,6 +17,7 @@ from graphstore.graph.graphs import Graphs
 from graphstore.graph.result import Result
 from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
 from graphstore.ledger.branch_records import BranchRecord, BranchRecords, branch_records
+from graphstore.ledger.chain import RETENTION
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
 from graphstore.read.happened import POINTS
 from graphstore.store import bulk, sweeping
@@ -626,7 +627,7 @@ class Store(WholeStore):
     @property
     def retention(self) -> dict[str, int | None]:
         """What the store keeps: `days` and `bytes`, None for no limit."""
-        kept: dict[str, int | None] | None = self._trunk._setting(retention.RETENTION)
+        kept: dict[str, int | None] | None = self._trunk._setting(RETENTION)
         return dict(kept) if kept else {"days": None, "bytes": None}
 
     def evict_old(self) -> list[str]:
@@ -903,7 +904,7 @@ class GraphStore(Store):
             "bytes": inputs.whole_number("bytes", bytes),
         }
         if wanted != self.retention:
-            self._keep("set_retention", retention.RETENTION, wanted)
+            self._keep("set_retention", RETENTION, wanted)
 
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""

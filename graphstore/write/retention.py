@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from graphstore.ledger.database import Readable
     from graphstore.write.transaction import Transaction
 
-RETENTION = "retention"
 DAY = 86_400_000_000
 AFTER_EVICTION = 0.8  # of the allowed size, so that not every commit evicts
 _TOMBSTONE = 64  # approximate bytes that an eviction adds for each thing

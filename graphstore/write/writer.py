@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.graph.graphs import Graphs
-from graphstore.ledger.chain import COUNTS, TOUCH
+from graphstore.ledger.chain import COUNTS, RETENTION, TOUCH
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import DoneElsewhere, Ledger
 from graphstore.read import counted
@@ -47,7 +47,6 @@ Progress = Callable[[int, int], None]
 _BEHIND, _AHEAD = 3_600_000_000, 7 * 86_400_000_000  # microseconds from last transaction to clock
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
 _DOORS = 500  # transactions whose door is remembered
-_LIMITS = f"SELECT 1 FROM setting WHERE name = '{retention.RETENTION}' LIMIT 1"
 
 
 @dataclass(slots=True)
@@ -354,7 +353,7 @@ class Writer(Reader):
                 if asked is not None:
                     self._refuse_done(asked)
                 work = self._new_work(at, author, reason, early)
-                is_limited = bool(self._lines[0]._core.rows.database.rows(_LIMITS))
+                is_limited = self._ledger.is_limited
                 yield work
                 self._commit(work)
             except BaseException as error:
@@ -385,12 +384,15 @@ class Writer(Reader):
         core = self._core
         self._owner = core.worker = threading.get_ident()
         core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
-        given = self._trying or self._again()
-        tx = given or self._chosen_tx(at, early)
+        last = core.working.last_tx
+        if core.rows is not core.journal or core.journal.kinds_known != core.kinds.count:
+            last = self._last_committed_tx()  # of a branch, which may be over, or after a kind was defined
+        given = self._trying or next((again for again in self._given if again > last), None)
+        tx = given or self._chosen_tx(at, last, early)
         self._begun[:] = [self]
         self._open = work = Transaction(core.working, core.pending, tx, author, reason)
         while not given and self._latest_asked >= work.tx:  # a view was handed out meanwhile
-            work.tx = self._chosen_tx(at, early)
+            work.tx = self._chosen_tx(at, last, early)
         core.shown = ShownRows(self._ledger, work, core.working.line)
         work.on_working_set = core.on_working_set
         return work
@@ -479,11 +481,12 @@ class Writer(Reader):
         """Return the latest tx that a view was asked for."""
         return max(tuple(self._asked.values()), default=-OPEN)
 
-    def _chosen_tx(self, at: Instant | None, early: bool) -> Instant:
-        return self._soonest_tx() if early else self._next_tx(at)
+    def _chosen_tx(self, at: Instant | None, last: Instant, early: bool) -> Instant:
+        return self._soonest_tx(last) if early else self._next_tx(at, last)
 
-    def _next_tx(self, at: Instant | None) -> Instant:
-        asked, last, clock = self._latest_asked, self._last_tx, self._told_time()
+    def _next_tx(self, at: Instant | None, last: Instant) -> Instant:
+        """Return the instant of a transaction after the `last` one: `at`, if it is given and possible."""
+        asked, clock = self._latest_asked, self._told_time()
         if at is None:
             return max(clock, last + 1, asked + 1)
         if at <= last and self._any_written():
@@ -504,13 +507,9 @@ class Writer(Reader):
         """Return True if there is any transaction, on the trunk or on any branch."""
         return self._ledger.last()[0] > 0
 
-    def _again(self) -> Instant | None:
-        """The next instant of what is done once more."""
-        return next((at for at in self._given if at > self._last_tx), None)
-
-    def _soonest_tx(self) -> Instant:
-        """The first instant after every transaction and every view handed out, however long ago that is."""
-        last = self._last_tx if self._any_written() else BEGINNING
+    def _soonest_tx(self, last: Instant) -> Instant:
+        """Return the first instant after the `last` transaction and every view handed out, however long ago that is."""
+        last = last if self._any_written() else BEGINNING
         return max(last, self._latest_asked, BEGINNING) + 1
 
     @contextlib.contextmanager
@@ -733,7 +732,7 @@ class Writer(Reader):
     def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
         """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
         core = self._core
-        tx, ledger = self._next_tx(None), self._ledger
+        tx, ledger = self._next_tx(None, self._last_tx), self._ledger
         try:
             ledger.settle()
         except EngineError as error:
@@ -772,7 +771,7 @@ class Writer(Reader):
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
         core = self._core
-        kept = core.setting(retention.RETENTION)
+        kept = core.setting(RETENTION)
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
         size = core.journal.size()
