@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
+from weakref import proxy
 
 import orjson
 
@@ -238,6 +239,8 @@ class WorkingSet(Index):
             show: writes as rows what the transaction has done so far.
         """
         self._database, self._show, self.line = database, show, database.line
+        # for what is held here: if that held this, all would stay until Python collects cycles
+        self._me: WorkingSet = proxy(self)
         self.lineage = database.line.lineage
         self.read_line(database)
         [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
@@ -283,7 +286,7 @@ class WorkingSet(Index):
         if name in _GROUP_OF:
             self._columns(_GROUP_OF[name])
         elif name in _LEADING:
-            vars(self)[name] = _LEADING[name](self)
+            vars(self)[name] = _LEADING[name](self._me)
         else:
             raise AttributeError(name)
         return vars(self)[name]
@@ -293,9 +296,10 @@ class WorkingSet(Index):
         columns = self._groups.get(group)
         if columns is None:
             count, names = self._counts[group], _GROUPS[group][1]
-            load = partial(self._take, group, "number = ?")
+            me = self._me
+            load = partial(WorkingSet._take, me, group, "number = ?")
             columns = self._groups[group] = [
-                Column(count, partial(self._load_of_link, name) if name in _OF_LINKS else load)
+                Column(count, partial(WorkingSet._load_of_link, me, name) if name in _OF_LINKS else load)
                 for name in names
             ]
             vars(self).update(zip(names, columns, strict=True))
@@ -430,12 +434,12 @@ class WorkingSet(Index):
         """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
 
         def read(condition: str, order: str, limit: int, *more: Any) -> list[int]:
-            return self._take(
+            return me._take(
                 "rows", f"{whose} AND closed_by IS NULL AND {condition} AND number < ? ORDER BY {order} LIMIT ?",
-                *values, *more, self._periods, limit,
+                *values, *more, me._periods, limit,
             )  # fmt: skip
 
-        begins = self.r_from.__getitem__
+        me, begins = self._me, self.r_from.__getitem__
         if not changed:
             rows = read("valid_from < ?", "valid_from", FEW_ROWS + 1, OPEN)
             if len(rows) <= FEW_ROWS:
@@ -453,7 +457,9 @@ class WorkingSet(Index):
     def _last_seen(self, ent: int) -> Occurrences:
         last = self._rows(_LAST_SEEN, ent, self._stored.seen) if ent < self._things else []
         number, count = last[0] if last else (-1, 0)
-        return Occurrences(count, number, lambda: self._take("seen", "event = ? ORDER BY number", ent))
+        return Occurrences(
+            count, number, partial(WorkingSet._take, self._me, "seen", "event = ? ORDER BY number", ent)
+        )
 
     def _events_alike(self, printed: str) -> list[int]:
         """Return the events with a fingerprint and a scope, in the order in which they were recorded."""
@@ -1058,24 +1064,24 @@ class WorkingSet(Index):
 
 
 _LEADING: dict[str, Callable[[WorkingSet], Any]] = {
-    "ids": lambda self: Numbers(partial(self._find, "entities")),
-    "link_ids": lambda self: Numbers(partial(self._find, "links")),
-    "gone": lambda self: Numbers(self._find_forgotten),
-    "aliases": lambda self: Numbers(self._find_alias),
-    "versions_of": lambda self: Lists(partial(self._of_thing, "versions")),
-    "now_of": lambda self: Read(self._believed_of),
-    "rows_of": lambda self: Lists(partial(self._of_thing, "rows")),
-    "out": lambda self: Lists(lambda ent: self._links_of(ent, "source = ?")),
-    "into": lambda self: Lists(lambda ent: self._links_of(ent, "target = ?")),
-    "successors": lambda self: Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'")),
-    "slots": lambda self: Lists(self._entities_of_slot),
-    "taken": lambda self: Pieces(lambda link: self._tuples(_TAKEN, link, self._links)),
-    "gaps": lambda self: Lists(lambda ent: self._tuples(_REMOVED, ent, self._things)),
-    "ghosts": lambda self: Lists(lambda ent: self._tuples(_TOLD, ent, self._things)),
-    "link_ghosts": lambda self: Lists(lambda link: self._tuples(_LINKED, link, self._links)),
-    "confirmed": lambda self: Lists(lambda id: self._operations(_CONFIRMED, id)),
-    "undone_by": lambda self: Lists(lambda tx: self._operations(_UNDONE, tx), self._any_undone),
-    "seen_of": lambda self: Lists(self._last_seen),
-    "prints": lambda self: Lists(self._events_alike),
+    "ids": lambda me: Numbers(partial(WorkingSet._find, me, "entities")),
+    "link_ids": lambda me: Numbers(partial(WorkingSet._find, me, "links")),
+    "gone": lambda me: Numbers(partial(WorkingSet._find_forgotten, me)),
+    "aliases": lambda me: Numbers(partial(WorkingSet._find_alias, me)),
+    "versions_of": lambda me: Lists(partial(WorkingSet._of_thing, me, "versions")),
+    "now_of": lambda me: Read(partial(WorkingSet._believed_of, me)),
+    "rows_of": lambda me: Lists(partial(WorkingSet._of_thing, me, "rows")),
+    "out": lambda me: Lists(lambda ent: me._links_of(ent, "source = ?")),
+    "into": lambda me: Lists(lambda ent: me._links_of(ent, "target = ?")),
+    "successors": lambda me: Lists(lambda ent: me._links_of(ent, "target = ? AND kind = 'supersedes'")),
+    "slots": lambda me: Lists(partial(WorkingSet._entities_of_slot, me)),
+    "taken": lambda me: Pieces(lambda link: me._tuples(_TAKEN, link, me._links)),
+    "gaps": lambda me: Lists(lambda ent: me._tuples(_REMOVED, ent, me._things)),
+    "ghosts": lambda me: Lists(lambda ent: me._tuples(_TOLD, ent, me._things)),
+    "link_ghosts": lambda me: Lists(lambda link: me._tuples(_LINKED, link, me._links)),
+    "confirmed": lambda me: Lists(lambda id: me._operations(_CONFIRMED, id)),
+    "undone_by": lambda me: Lists(lambda tx: me._operations(_UNDONE, tx), me._any_undone),
+    "seen_of": lambda me: Lists(partial(WorkingSet._last_seen, me)),
+    "prints": lambda me: Lists(partial(WorkingSet._events_alike, me)),
 }
 """Make the dictionaries that lead from ids and things to rows."""
