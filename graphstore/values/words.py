@@ -33,6 +33,7 @@ _POINTS = "".join(map(chr, (at for at in range(0x590, 0x1100) if unicodedata.cat
 _PAIRED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 )
+_PAIRED_START = re.compile(f"[{_PAIRED}]")
 _RUN = rf"[^\W_{_PAIRED}](?:[^\W_{_PAIRED}]|[\u0300-\u036f{_POINTS}])*"
 _NUMBERED = r"(?:[A-Z]\w*[A-Z]\w* v?|[A-Z]\w+ [vV])\d+(?:\.\d+)*(?![^\W_])"
 _TOKEN = re.compile(
@@ -346,7 +347,7 @@ def _unapostrophed(token: str) -> str:
 
 
 def _is_paired(token: str) -> bool:
-    return re.match(f"[{_PAIRED}]", token) is not None
+    return _PAIRED_START.match(token) is not None
 
 
 def _pairs(token: str, *, asked: bool = False) -> Iterator[str]:
