@@ -31,7 +31,7 @@ from graphstore.ledger.checking import make_rows_anew, upgrade_schema
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
 from graphstore.ledger.forgotten_bodies import bodies_left, remove_unknown, remove_vectors
-from graphstore.ledger.row_writing import RowWriter, clear
+from graphstore.ledger.row_writing import KnownNumbers, RowWriter, clear
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.statements import read
 from graphstore.ledger.word_rows import WordRows
@@ -360,8 +360,8 @@ class Ledger:
         tx = iso(instant(self._heads[-1]["tx"]))
         return f"the transaction {tx} ({len(verbs)} × {', '.join(sorted(set(verbs)))})"
 
-    def append(self, lines: Lines) -> None:
-        """Write one transaction: head and bodies of each line. `commit` commits it.
+    def append(self, lines: Lines, known: KnownNumbers | None = None) -> None:
+        """Write one transaction: head and bodies of each line. `commit` commits it. `known`: numbers of the rows that they name, if any are known.
 
         Raises EngineError when the disk refuses; nothing of it is there then.
         """
@@ -382,7 +382,7 @@ class Ledger:
                 if part < len(lines) - 1:
                     head["more"] = True
                 head["body"], head["prev"] = hashed(bodies), last.digest
-                last = self._insert(last, part, head, encoded(head, bodies), standings)
+                last = self._insert(last, part, head, encoded(head, bodies), standings, known)
             if any(_forgets(head) for head, _ in lines):
                 writer, tx = self.database.writer, instant(lines[-1][0]["tx"])
                 remove_vectors(writer, tx)
@@ -412,7 +412,13 @@ class Ledger:
         )
 
     def _insert(
-        self, last: _Last, part: int, head: dict[str, Any], line: Verbatim, standings: StandingWriter
+        self,
+        last: _Last,
+        part: int,
+        head: dict[str, Any],
+        line: Verbatim,
+        standings: StandingWriter,
+        known: KnownNumbers | None = None,
     ) -> _Last:
         """Write one line after the last one, and the rows that it makes. Return it as the last."""
         writer, number, first = self.database.writer, last.number + 1, last.next_body
@@ -428,9 +434,9 @@ class Ledger:
                 for at, body in enumerate(bodies, first)
             ],
         )
-        (known, before), self._wrote = self._wrote, ("", None)
-        before = before if known == head["prev"] else None
-        rows = RowWriter(writer, head, first, self._words, before=before, bodies=bodies)
+        (written, before), self._wrote = self._wrote, ("", None)
+        before = before if written == head["prev"] else None
+        rows = RowWriter(writer, head, first, self._words, before=before, bodies=bodies, known=known)
         for note in rows.write():
             standings.note(*note)
         self._wrote = digest, rows

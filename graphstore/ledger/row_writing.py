@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from orjson import loads
 
@@ -48,6 +48,19 @@ _BODIES = "SELECT number, data FROM body WHERE number >= ? AND number < ?"
 _NAMING = {"versions": (0,), "rows": (0,), "turns": (0,), "gaps": (0,), "links": (1, 3)}
 """Lists of a head, and where their rows have ids of entities."""
 Note = tuple[Head, int, Line, Mapping[str, int]]
+Thing = Sequence[Any]
+"""Whether a thing is an event, its kind, its key, and whether it is forgotten."""
+
+
+class KnownNumbers(NamedTuple):
+    """Holds numbers of rows that a head names otherwise, and the things that it may describe, so that they need not be read."""
+
+    entities: dict[str, int]  # by id
+    things: dict[int, Thing]
+    versions: dict[tuple[int, int], int]  # by entity and ordinal
+    links: dict[str, int]  # by id
+    claims: dict[tuple[int, int], int]  # by link and ordinal
+    targets: dict[int, int]  # of new links
 
 
 def clear(connection: sqlite3.Connection) -> None:
@@ -103,12 +116,14 @@ class RowWriter:
         line: Line | None = None,
         before: RowWriter | None = None,
         bodies: Sequence[bytes] | None = None,
+        known: KnownNumbers | None = None,
     ) -> None:
         """Begin.
 
         Args:
             before: the writer of the line of the chain before this one, if nothing was written since.
             bodies: those of the line; None: they are read.
+            known: what is known of the rows; None: nothing.
         """
         self._connection = connection
         self._words = words
@@ -125,15 +140,11 @@ class RowWriter:
         else:
             self._next = before._next
         self.first_operation = self._next["operation"]
-        self._entities: dict[str, int] = {}
-        self._links: dict[str, int] = {}
-        self._versions: dict[tuple[int, int], int] = {}
-        self._claims: dict[tuple[int, int], int] = {}
-        if before is not None and before._head.get("more"):  # this line goes on with its transaction
-            self._entities, self._links = before._entities, before._links
-            self._versions, self._claims = before._versions, before._claims
+        if known is None:
+            goes_on = before is not None and before._head.get("more")
+            known = before._known if before is not None and goes_on else KnownNumbers({}, {}, {}, {}, {}, {})
+        self._known = known
         self._bodies = bodies
-        self._things: dict[int, Sequence[Any]] = {}  # is an event, kind, key, is forgotten
         # each that this line records, with its entity and its body
         self._described: list[tuple[int, int, int]] = []
         self._first_version: int | None = None  # of those
@@ -170,7 +181,7 @@ class RowWriter:
         self._add_unseen_of_links(head)
         if self._words is not None:
             self._add_from_bodies(self._words)
-        notes: list[Note] = [(head, self.first_operation, self.line, self._entities)]
+        notes: list[Note] = [(head, self.first_operation, self.line, self._known.entities)]
         for number, (verb, subject, *_) in enumerate(head.get("ops", ()), self.first_operation):
             if verb in FORGETTING and subject and self.line is TRUNK:
                 for branch in all_branches(self._connection):
@@ -209,13 +220,13 @@ class RowWriter:
         if not self._head.get("more"):
             words.seal(self._connection)
 
-    def _described_things(self) -> Mapping[int, Sequence[Any]]:
+    def _described_things(self) -> Mapping[int, Thing]:
         """Return the things that this line describes: whether each is an event, its kind, its key, and whether it is forgotten."""
-        missing = {entity for _, entity, _ in self._described if entity not in self._things}
+        missing = {entity for _, entity, _ in self._described if entity not in self._known.things}
         if missing:
             for number, *thing in self._connection.execute(_THINGS, (dumps([*missing]).decode(),)):
-                self._things[number] = thing
-        return self._things
+                self._known.things[number] = thing
+        return self._known.things
 
     def _read_bodies(self) -> Sequence[bytes | None]:
         """Return the bodies of the line; None for one that was removed."""
@@ -242,20 +253,20 @@ class RowWriter:
         named = {
             row[at] for name, places in _NAMING.items() for row in self._head.get(name, ()) for at in places
         }
-        if len(missing := named.difference(self._entities)) > 1:
-            self._entities.update(self._reader.execute(_ENTITIES, (dumps([*missing]).decode(),)))
+        if len(missing := named.difference(self._known.entities)) > 1:
+            self._known.entities.update(self._reader.execute(_ENTITIES, (dumps([*missing]).decode(),)))
 
     def _entity(self, id: str) -> int:
-        return self._found(self._entities, id, "SELECT number FROM entity WHERE id = ?", (id,))
+        return self._found(self._known.entities, id, "SELECT number FROM entity WHERE id = ?", (id,))
 
     def _link(self, id: str) -> int:
-        return self._found(self._links, id, "SELECT number FROM link WHERE id = ?", (id,))
+        return self._found(self._known.links, id, "SELECT number FROM link WHERE id = ?", (id,))
 
     def _version(self, entity: int, ordinal: int) -> int:
-        return self._found(self._versions, (entity, ordinal), _VERSION, (entity, ordinal))
+        return self._found(self._known.versions, (entity, ordinal), _VERSION, (entity, ordinal))
 
     def _claim(self, link: int, ordinal: int) -> int:
-        return self._found(self._claims, (link, ordinal), _CLAIM, (link, ordinal))
+        return self._found(self._known.claims, (link, ordinal), _CLAIM, (link, ordinal))
 
     def _found(self, known: dict[Any, int], key: Any, statement: str, values: Sequence[Any]) -> int:
         number = known.get(key)
@@ -303,7 +314,7 @@ class RowWriter:
         for number, (id, kind, *slot) in self._numbered("entity", things):
             key, scope = slot or (None, "")  # an event has its id and its type alone
             rows.append((number, id, not slot, kind, key, scope, self._tx))
-            self._entities[id], self._things[number] = number, (not slot, kind, key, False)
+            self._known.entities[id], self._known.things[number] = number, (not slot, kind, key, False)
         self._insert("entity", rows)
 
     def _add_versions(self, versions: Iterable[Sequence[Any]]) -> None:
@@ -311,7 +322,7 @@ class RowWriter:
         for number, (id, ordinal, body) in self._numbered("version", versions):
             entity = self._entity(id)
             rows.append((number, entity, ordinal, self._body(body), by.get((id, ordinal))))
-            self._versions[entity, ordinal] = number
+            self._known.versions[entity, ordinal] = number
             self._described.append((number, entity, body))
         self._insert("version", rows)
         self._first_version = rows[0][0] if rows else None
@@ -336,7 +347,8 @@ class RowWriter:
             version = self._version(entity, ordinal)
             rows.append((number, entity, version, *self._period(start, stop), *self._opened(by)))
             if self._first_version is None or version < self._first_version:
-                earlier.append(number)
+                if self._known.things.get(entity, (True,))[0]:  # an event, as far as is known
+                    earlier.append(number)
                 described.append((self._operation(by), version))
         self._insert("period", rows)
         if earlier and self._words is not None:
@@ -439,8 +451,9 @@ class RowWriter:
     def _add_links(self, links: Iterable[Sequence[Any]]) -> None:
         rows = []
         for number, (id, source, kind, target) in self._numbered("link", links):
-            rows.append((number, id, kind, self._entity(source), self._entity(target)))
-            self._links[id] = number
+            entity = self._entity(target)
+            rows.append((number, id, kind, self._entity(source), entity))
+            self._known.links[id], self._known.targets[number] = number, entity
         self._insert("link", rows)
 
     def _add_claims(self, claims: Iterable[Sequence[Any]]) -> None:
@@ -450,7 +463,7 @@ class RowWriter:
             rows.append(
                 (number, link, ordinal, strength or None, int(inferred), by, self._body(body), operation)
             )
-            self._claims[link, ordinal] = number
+            self._known.claims[link, ordinal] = number
         self._first_claim = rows[0][0] if rows else None
         self._insert("claim", rows)
 
@@ -477,14 +490,16 @@ class RowWriter:
             for number, (id, start, stop, by) in self._numbered("linked", head.get("linked", ()))
         ]
         self._insert("linked", rows)
+        rows, first = [], self._next["taken"]
         for id, pieces in sorted(head.get("took", {}).items()):  # in their order in the chain
             link = self._link(id)
-            [(target,)] = self._reader.execute("SELECT target FROM link WHERE number = ?", (link,)).fetchall()
-            replace_taken(self._connection, self.line, link, self._tx)
-            self._insert(
-                "taken",
-                [
-                    (number, link, self._version(target, ordinal), *self._period(start, stop), self._tx, OPEN)
-                    for number, (ordinal, start, stop) in self._numbered("taken", pieces)
-                ],
-            )
+            target = self._known.targets.get(link)
+            if target is None:  # it is no new one
+                target = self._reader.execute("SELECT target FROM link WHERE number = ?", (link,)).fetchone()[
+                    0
+                ]
+                replace_taken(self._connection, self.line, link, self._tx)
+            for ordinal, start, stop in pieces:
+                version, number = self._version(target, ordinal), first + len(rows)
+                rows.append((number, link, version, *self._period(start, stop), self._tx, OPEN))
+        self._insert("taken", rows)

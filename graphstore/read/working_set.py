@@ -19,6 +19,7 @@ import orjson
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import DESCRIBING, UNDO
 from graphstore.ledger.database import Readable
+from graphstore.ledger.row_writing import KnownNumbers
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import (
     Column,
@@ -86,7 +87,8 @@ _OF_LINKS = {"rows_of_link": "link_rows", "claims_of": "claims"}
 _GROUP_OF = {name: group for group, (_, names) in _GROUPS.items() for name in names}
 _COUNTS = """
 SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
-       (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), n.defined & 1099511627775, EXISTS (SELECT 1 FROM undone)
+       (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), n.defined & 1099511627775, n.setting & 1099511627775,
+       EXISTS (SELECT 1 FROM undone), EXISTS (SELECT 1 FROM all_forgotten)
 FROM next_number n
 """
 _PRINT = 'substr(b.data, instr(b.data, CAST(\'"fingerprint":"\' AS BLOB)) + 15, 64)'
@@ -243,7 +245,9 @@ class WorkingSet(Index):
         self._me: WorkingSet = proxy(self)
         self.lineage = database.line.lineage
         self.read_line(database)
-        [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
+        [(*counts, last, defined, self._any_setting, self._any_undone, self._any_forgotten)] = database.rows(
+            _COUNTS
+        )
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)
         self.kinds, self.promoted = kinds.kinds[:], kinds.promoted[:]
@@ -279,7 +283,6 @@ class WorkingSet(Index):
         self._counts = {group: Count(count) for group, count in self._kept.items()}
         self._groups: dict[str, list[Column]] = {}  # the columns of each group of which one was asked for
         self.closings, self.link_closings = [], []
-        self._any_undone = bool(any_undone)
 
     def __getattr__(self, name: str) -> Any:
         """Make a column with the others of its group, or what leads from ids and things to rows, when it is first asked for: most verbs need few of them."""
@@ -413,7 +416,7 @@ class WorkingSet(Index):
         self._starts.update(self._rows(_STARTS, orjson.dumps([*missing]).decode()))
 
     def _find_forgotten(self, ent: int) -> int | None:
-        rows = self._rows(_FORGOTTEN, ent) if ent < self._things else ()
+        rows = self._rows(_FORGOTTEN, ent) if self._any_forgotten and ent < self._things else ()
         return rows[0][0] if rows else None
 
     def _find_alias(self, alias: tuple[str, int, str]) -> int | None:
@@ -485,18 +488,13 @@ class WorkingSet(Index):
 
     def saying(self, source: int, kind: str, target: int) -> list[int]:
         """Return every link ever made that says `source kind target`, in order."""
-        known = []
+        known, ends = list[int](), (source, kind, target)
         if source < self._things and target < self._things:
-            stored = self._stored_links.get((source, kind, target))
-            known = (
-                stored
-                if stored is not None
-                else self._take(
-                    "links", "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
-                )
-            )
+            if ends not in self._stored_links:
+                condition = "source = ? AND kind = ? AND target = ? ORDER BY number"
+                self._stored_links[ends] = self._take("links", condition, *ends)
+            known = self._stored_links[ends]
         fresh = min(self.out.added.get(source, []), self.into.added.get(target, []), key=len)
-        ends = source, kind, target
         return known + [
             link for link in fresh if (self.l_src[link], self.l_kind[link], self.l_tgt[link]) == ends
         ]
@@ -657,6 +655,8 @@ class WorkingSet(Index):
         for setting in reversed(self.settings):
             if name in setting:
                 return setting[name]
+        if not self._any_setting:
+            return None
         if name not in self._settings_read:
             rows = self._rows(_SETTING, name)
             self._settings_read[name] = orjson.loads(rows[0][0]) if rows else None
@@ -767,11 +767,31 @@ class WorkingSet(Index):
         left = {name: value for setting in changed for name, value in setting.items()}
         return {name: (self.setting_at(name, tx - 1), value) for name, value in left.items()}
 
+    def known_numbers(self) -> KnownNumbers:
+        """Return the numbers of what was read of the rows. Those of what the transaction adds are not among them: the rows may get others."""
+        read = {
+            group: [number for number in columns[0] if number < self._kept[group]]
+            for group, columns in self._groups.items()
+        }
+        ents = read.get("entities", ())
+        return KnownNumbers(
+            {self.names[ent]: ent for ent in ents},
+            {
+                ent: (self.is_event[ent], self.kind[ent], self.key[ent], False)
+                for ent in ents
+                if not self._any_forgotten or ent in self.gone.absent
+            },
+            {(self.v_ent[ver], self.v_num[ver]): ver for ver in read.get("versions", ()) if self.v_num[ver]},
+            {self.l_name[link]: link for link in read.get("links", ())},
+            {(self.c_link[claim], self.c_num[claim]): claim for claim in read.get("claims", ())},
+            {},
+        )
+
     # ------------------------------------------------------------------ how things stand
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Return True if a supersession of the entity holds at (valid, tx)."""
-        if not self._has_written:
+        if not self._has_written or ent >= self._things:
             return super().superseded(ent, valid, tx)
         return bool(self._rows(_SUPERSEDED, self.names[ent], valid, tx)[0][0])
 
@@ -784,6 +804,8 @@ class WorkingSet(Index):
 
         A transaction writes its rows at its end. Before that, it shows them where what it did may matter.
         """
+        if ent >= self._things and not self._bases(ent):
+            return 0  # it rests on nothing
         if not self._has_written:
             if self._is_unshaken(ent, valid, tx):
                 return 0
@@ -1080,7 +1102,7 @@ _LEADING: dict[str, Callable[[WorkingSet], Any]] = {
     "ghosts": lambda me: Lists(lambda ent: me._tuples(_TOLD, ent, me._things)),
     "link_ghosts": lambda me: Lists(lambda link: me._tuples(_LINKED, link, me._links)),
     "confirmed": lambda me: Lists(lambda id: me._operations(_CONFIRMED, id)),
-    "undone_by": lambda me: Lists(lambda tx: me._operations(_UNDONE, tx), me._any_undone),
+    "undone_by": lambda me: Lists(lambda tx: me._operations(_UNDONE, tx), bool(me._any_undone)),
     "seen_of": lambda me: Lists(partial(WorkingSet._last_seen, me)),
     "prints": lambda me: Lists(partial(WorkingSet._events_alike, me)),
 }

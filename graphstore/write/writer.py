@@ -416,7 +416,7 @@ class Writer(Reader):
                 lines = work.lines()
                 if (request := _request.get()) is not None:
                     lines[0].head["request"] = request.id
-                ledger.append([(line.head, line.bodies) for line in lines])
+                ledger.append([(line.head, line.bodies) for line in lines], working.known_numbers())
                 working.note_written()
             try:
                 work.complete()
