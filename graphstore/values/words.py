@@ -229,6 +229,8 @@ class Analyzer:
 
     def made_of(self, token: str) -> tuple[str, ...]:
         """The index terms of one token, not remembered."""
+        if token.isdecimal() and token.isascii():
+            return (token,)
         if _is_paired(token):
             return tuple(_pairs(fold(token)))
         if "," in token:
