@@ -16,6 +16,7 @@ from weakref import proxy
 
 import orjson
 
+from graphstore.ledger import statements
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import DESCRIBING, UNDO
 from graphstore.ledger.database import Readable
@@ -115,6 +116,7 @@ _KEEPING = (
     "WHERE l.target = ? AND l.kind = 'supersedes' ORDER BY t.link"
 )
 _NUMBER = "(SELECT e.number FROM entity e WHERE e.id = ?1)"  # rows that came and went in the transaction have none, so its own numbers may differ
+_STANDINGS = statements.read("standings_of")
 _SHAKY = f"""
 SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = {_NUMBER} AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)
 """
@@ -794,6 +796,14 @@ class WorkingSet(Index):
         if not self._has_written or ent >= self._things:
             return super().superseded(ent, valid, tx)
         return bool(self._rows(_SUPERSEDED, self.names[ent], valid, tx)[0][0])
+
+    def written_standing(self, ent: int, valid: Instant, tx: Instant) -> str | None:
+        """Return how an entity stands at (valid, tx) by the rows that the transaction has written, as a view reads it; None before that, and of a new one."""
+        if not self._has_written or ent >= self._things:
+            return None
+        numbers = orjson.dumps([ent]).decode()
+        found: str = self._database.rows(_STANDINGS, {"numbers": numbers, "valid": valid, "tx": tx})[0][1]
+        return found
 
     def note_written(self) -> None:
         """Note that the transaction has written its rows."""
