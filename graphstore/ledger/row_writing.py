@@ -33,6 +33,7 @@ _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY
 _LAST_OCCURRENCE = (
     "SELECT first, last, ordinal FROM occurrence WHERE event = ? ORDER BY tx DESC, number DESC LIMIT 1"
 )
+_TARGET = "SELECT target FROM link WHERE number = ?"
 _CLAIM = "SELECT number FROM claim WHERE link = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 
 _OPERATION = "SELECT tx, verb, subject, author, body FROM operation WHERE number = ?"
@@ -143,7 +144,7 @@ class RowWriter:
         if known is None:
             goes_on = before is not None and before._head.get("more")
             known = before._known if before is not None and goes_on else KnownNumbers({}, {}, {}, {}, {}, {})
-        self._known = known
+        self._known: KnownNumbers = known
         self._bodies = bodies
         # each that this line records, with its entity and its body
         self._described: list[tuple[int, int, int]] = []
@@ -490,16 +491,14 @@ class RowWriter:
             for number, (id, start, stop, by) in self._numbered("linked", head.get("linked", ()))
         ]
         self._insert("linked", rows)
-        rows, first = [], self._next["taken"]
+        taken: list[tuple[Any, ...]] = []
         for id, pieces in sorted(head.get("took", {}).items()):  # in their order in the chain
             link = self._link(id)
             target = self._known.targets.get(link)
             if target is None:  # it is no new one
-                target = self._reader.execute("SELECT target FROM link WHERE number = ?", (link,)).fetchone()[
-                    0
-                ]
+                [(target,)] = self._reader.execute(_TARGET, (link,)).fetchall()
                 replace_taken(self._connection, self.line, link, self._tx)
             for ordinal, start, stop in pieces:
-                version, number = self._version(target, ordinal), first + len(rows)
-                rows.append((number, link, version, *self._period(start, stop), self._tx, OPEN))
-        self._insert("taken", rows)
+                number, version = self._next["taken"] + len(taken), self._version(target, ordinal)
+                taken.append((number, link, version, *self._period(start, stop), self._tx, OPEN))
+        self._insert("taken", taken)

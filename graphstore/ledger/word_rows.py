@@ -89,7 +89,8 @@ class WordRows:
         first = 0
         while rows := connection.execute(_TEXTS, (first, _BATCH)).fetchall():
             texts = [
-                Text(*thing, None if gone else orjson.loads(data or b"{}")) for *thing, data, gone in rows
+                Text(version, is_event, kind, key, None if is_forgotten else orjson.loads(data or b"{}"))
+                for version, is_event, kind, key, data, is_forgotten in rows
             ]
             connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(texts, analyzer))
             first = rows[-1][0] + 1

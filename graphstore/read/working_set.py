@@ -814,8 +814,8 @@ class WorkingSet(Index):
 
         A transaction writes its rows at its end. Before that, it shows them where what it did may matter.
         """
-        if ent >= self._things and not self._bases(ent):
-            return 0  # it rests on nothing
+        if ent >= self._things and not (self.out.added.get(ent) or self.into.added.get(ent)):
+            return 0  # it is new, and rests on nothing
         if not self._has_written:
             if self._is_unshaken(ent, valid, tx):
                 return 0

@@ -75,10 +75,11 @@ class WorkingSight(Rows):
         """Return the standing of an entity here."""
         found = self._standings.get(ent)
         if found is None:
-            index, at = self.index, (self.valid, self.tx)
-            found = index.written_standing(ent, *at)
-            if found is None and (found := index.standing(ent, *at)) == "stands":
-                found = self.upright(ent)
+            found = self.index.written_standing(ent, self.valid, self.tx)
+            if found is None:
+                found = self.index.standing(ent, self.valid, self.tx)
+                if found == "stands":
+                    found = self.upright(ent)
             self._standings[ent] = found
         return found
 
