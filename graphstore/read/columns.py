@@ -181,22 +181,24 @@ class Numbers(dict[Any, int]):
         self.absent: set[Any] = set()
 
     def __missing__(self, key: Any) -> int:
-        try:
-            number = None if key in self.absent else self._find(key)
-        except UnicodeEncodeError:  # a lone surrogate is stored nowhere
-            number = None
+        number: int | None = self.get(key)
         if number is None:
-            self.absent.add(key)
             raise KeyError(key)
-        self[key] = number
         return number
 
     def __contains__(self, key: object) -> bool:
         return self.get(key) is not None
 
-    def get(self, key: Any, default: Any = None) -> int:
+    def get(self, key: Any, default: Any = None) -> Any:
         """Return the number of a key, or the default."""
-        try:
-            return self[key]
-        except KeyError:
-            return default  # type: ignore[no-any-return]
+        number = dict.get(self, key)
+        if number is None and key not in self.absent:
+            try:
+                number = self._find(key)
+            except UnicodeEncodeError:  # a lone surrogate is stored nowhere
+                number = None
+            if number is None:
+                self.absent.add(key)
+            else:
+                self[key] = number
+        return default if number is None else number

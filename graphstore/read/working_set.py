@@ -917,7 +917,7 @@ class WorkingSet(Index):
         """Add a row to the columns of a group of `Mark`. Returns its number."""
         count = self._counts[group]
         number = count.rows
-        for column, value in zip(self._columns(group), values, strict=True):
+        for column, value in zip(self._groups.get(group) or self._columns(group), values, strict=True):
             column[number] = value
         count.rows = number + 1
         return number
