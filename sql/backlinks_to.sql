@@ -8,11 +8,25 @@
 -- not_yet, evicted or erased; strength, is_inferred, created_by; author and recorded_at, who recorded it first, and when; valid_from and valid_to, tx_from and tx_to, its
 -- period (NULL: open); data, its reason and metadata as JSON (as text: CAST(data AS TEXT)), NULL where none were given, and its CRC-32 (-1: it is missing).
 WITH
-near (number, id, standing) AS MATERIALIZED (
+near (number, id, deep, standing) AS MATERIALIZED (
   SELECT
-    e.number, e.id,
+    e.number, e.id, e.deep,
     coalesce(
       (SELECT f.word FROM forgotten f WHERE f.entity = e.number),
+      CASE WHEN e.deep & 1 THEN coalesce(
+        (
+          SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+            SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
+          ) END
+          FROM deep_past d
+          WHERE d.owner = e.number AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+            SELECT max(n.valid_from) FROM deep_row n
+            WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+          ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+          ORDER BY d.sort = 'period', d.sort LIMIT 1
+        ),
+        'not_yet'
+      ) END,
       (
         SELECT a.standing FROM absence a
         WHERE a.entity = e.number AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx
@@ -35,26 +49,71 @@ near (number, id, standing) AS MATERIALIZED (
   FROM entity e
   WHERE e.id = :id AND e.tx_from <= :tx
 ),
-found (number, id, kind, far) AS (
-  SELECT l.number, l.id, l.kind, l.source
+found (id, kind, far, period) AS (
+  SELECT l.id, l.kind, l.source, p.number
   FROM near
   CROSS JOIN link l ON l.target = near.number
-  WHERE :kinds IS NULL
+  CROSS JOIN link_period p ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  WHERE :kinds IS NULL AND near.deep & 4 = 0
   UNION ALL
-  SELECT l.number, l.id, l.kind, l.source
+  SELECT l.id, l.kind, l.source, p.number
   FROM near
   CROSS JOIN json_each(:kinds) k
   CROSS JOIN link l ON l.target = near.number AND l.kind = k.value
+  CROSS JOIN link_period p ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  WHERE near.deep & 4 = 0
   UNION ALL
-  SELECT l.number, l.id, t.value, l.target
+  SELECT l.id, t.value, l.target, p.number
   FROM near
   CROSS JOIN json_each(:turned) t
   CROSS JOIN link l ON l.source = near.number AND l.kind = t.key
+  CROSS JOIN link_period p ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  WHERE near.deep & 2 = 0
+  UNION ALL
+  SELECT l.id, l.kind, l.source, p.number
+  FROM near
+  CROSS JOIN deep_past d ON d.owner = near.number AND d.sort > 'to ' AND d.sort < 'to!' AND d.node = (2 * :tx >> d.step | 1)
+    AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+  CROSS JOIN link_period p ON p.number = d.row
+  CROSS JOIN link l ON l.number = p.link
+  WHERE :kinds IS NULL AND near.deep & 4
+  UNION ALL
+  SELECT l.id, l.kind, l.source, p.number
+  FROM near
+  CROSS JOIN json_each(:kinds) k
+  CROSS JOIN deep_past d ON d.owner = near.number AND d.sort = 'to ' || k.value AND d.node = (2 * :tx >> d.step | 1)
+    AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+  CROSS JOIN link_period p ON p.number = d.row
+  CROSS JOIN link l ON l.number = p.link
+  WHERE near.deep & 4
+  UNION ALL
+  SELECT l.id, t.value, l.target, p.number
+  FROM near
+  CROSS JOIN json_each(:turned) t
+  CROSS JOIN deep_past d ON d.owner = near.number AND d.sort = 'from ' || t.key AND d.node = (2 * :tx >> d.step | 1)
+    AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+  CROSS JOIN link_period p ON p.number = d.row
+  CROSS JOIN link l ON l.number = p.link
+  WHERE near.deep & 2
 )
 SELECT
   found.id, found.kind, far.id AS source, near.id AS target,
   coalesce(
     (SELECT f.word FROM forgotten f WHERE f.entity = found.far),
+    CASE WHEN far.deep & 1 THEN coalesce(
+      (
+        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+          SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
+        ) END
+        FROM deep_past d
+        WHERE d.owner = found.far AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+          SELECT max(n.valid_from) FROM deep_row n
+          WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+        ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+        ORDER BY d.sort = 'period', d.sort LIMIT 1
+      ),
+      'not_yet'
+    ) END,
     (
       SELECT a.standing FROM absence a
       WHERE a.entity = found.far AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx
@@ -79,8 +138,7 @@ SELECT
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM found
 CROSS JOIN near
-CROSS JOIN link_period p
-  ON p.link = found.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+CROSS JOIN link_period p ON p.number = found.period
 CROSS JOIN entity far ON far.number = found.far
 CROSS JOIN claim c ON c.number = p.claim
 CROSS JOIN operation o ON o.number = c.operation

@@ -4,16 +4,22 @@
 -- Parameters: :id; :number, the number of the version; :valid and :tx, in microseconds since 1970-01-01 UTC.
 -- Columns: those of node.sql; forgotten: evicted or erased; standing: that of the node, but superseded where another version holds.
 WITH
-subject (number, id, is_event, kind, key, scope, tx_from, word, held) AS MATERIALIZED (
+subject (number, id, is_event, kind, key, scope, tx_from, deep, word, held) AS MATERIALIZED (
   SELECT
-    e.number, e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from,
+    e.number, e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from, e.deep,
     (SELECT f.word FROM forgotten f WHERE f.entity = e.number),
-    (
+    CASE WHEN EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number) THEN NULL WHEN e.deep & 1 THEN (
+      SELECT d.row FROM deep_past d
+      WHERE d.owner = e.number AND d.sort = 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+        SELECT max(n.valid_from) FROM deep_row n
+        WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+      ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+      LIMIT 1
+    ) ELSE (
       SELECT p.number FROM period p
       WHERE p.entity = e.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
-        AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number)
       ORDER BY p.valid_from DESC LIMIT 1
-    )
+    ) END
   FROM entity e
   WHERE e.id = :id AND e.tx_from <= :tx
 )
@@ -25,6 +31,20 @@ SELECT
     WHEN subject.held <> p.number THEN 'superseded'
     ELSE coalesce(
       subject.word,
+      CASE WHEN subject.deep & 1 THEN coalesce(
+        (
+          SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+            SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
+          ) END
+          FROM deep_past d
+          WHERE d.owner = subject.number AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+            SELECT max(n.valid_from) FROM deep_row n
+            WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+          ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+          ORDER BY d.sort = 'period', d.sort LIMIT 1
+        ),
+        'not_yet'
+      ) END,
       (
         SELECT a.standing FROM absence a
         WHERE a.entity = subject.number AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx

@@ -4,20 +4,48 @@
 -- Columns: those of links_from.sql.
 WITH
 found (number) AS (
-  SELECT l.number
+  SELECT p.number
   FROM json_each(:ids) j
-  CROSS JOIN entity e ON e.id = j.value
+  CROSS JOIN entity e ON e.id = j.value AND e.deep & 2 = 0
   CROSS JOIN link l ON l.source = e.number
+  CROSS JOIN link_period p ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
   UNION
-  SELECT l.number
+  SELECT d.row
   FROM json_each(:ids) j
-  CROSS JOIN entity e ON e.id = j.value
+  CROSS JOIN entity e ON e.id = j.value AND e.deep & 2
+  CROSS JOIN deep_past d ON d.owner = e.number AND d.sort > 'from ' AND d.sort < 'from!' AND d.node = (2 * :tx >> d.step | 1)
+    AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+  UNION
+  SELECT p.number
+  FROM json_each(:ids) j
+  CROSS JOIN entity e ON e.id = j.value AND e.deep & 4 = 0
   CROSS JOIN link l ON l.target = e.number
+  CROSS JOIN link_period p ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  UNION
+  SELECT d.row
+  FROM json_each(:ids) j
+  CROSS JOIN entity e ON e.id = j.value AND e.deep & 4
+  CROSS JOIN deep_past d ON d.owner = e.number AND d.sort > 'to ' AND d.sort < 'to!' AND d.node = (2 * :tx >> d.step | 1)
+    AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
 )
 SELECT
   l.id, l.kind, source.id AS source, target.id AS target,
   coalesce(
     (SELECT f.word FROM forgotten f WHERE f.entity = l.source),
+    CASE WHEN source.deep & 1 THEN coalesce(
+      (
+        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+          SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
+        ) END
+        FROM deep_past d
+        WHERE d.owner = l.source AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+          SELECT max(n.valid_from) FROM deep_row n
+          WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+        ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+        ORDER BY d.sort = 'period', d.sort LIMIT 1
+      ),
+      'not_yet'
+    ) END,
     (
       SELECT a.standing FROM absence a
       WHERE a.entity = l.source AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx
@@ -39,6 +67,20 @@ SELECT
   ) AS source_standing,
   coalesce(
     (SELECT f.word FROM forgotten f WHERE f.entity = l.target),
+    CASE WHEN target.deep & 1 THEN coalesce(
+      (
+        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+          SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
+        ) END
+        FROM deep_past d
+        WHERE d.owner = l.target AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+          SELECT max(n.valid_from) FROM deep_row n
+          WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+        ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+        ORDER BY d.sort = 'period', d.sort LIMIT 1
+      ),
+      'not_yet'
+    ) END,
     (
       SELECT a.standing FROM absence a
       WHERE a.entity = l.target AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx
@@ -61,9 +103,8 @@ SELECT
   c.strength, c.is_inferred, c.created_by, o.author, o.tx AS recorded_at,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM found
-CROSS JOIN link l ON l.number = found.number
-CROSS JOIN link_period p
-  ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+CROSS JOIN link_period p ON p.number = found.number
+CROSS JOIN link l ON l.number = p.link
 CROSS JOIN entity source ON source.number = l.source
 CROSS JOIN entity target ON target.number = l.target
 CROSS JOIN claim c ON c.number = p.claim

@@ -10,16 +10,32 @@ SELECT
   e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from AS known_since, v.ordinal AS number,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to,
   o.author, coalesce(o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
-  CASE WHEN (
+  CASE WHEN CASE WHEN e.deep & 1 THEN (
+    SELECT 1 FROM deep_past d
+    WHERE d.owner = e.number AND d.sort = 'shaky' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+      SELECT max(n.valid_from) FROM deep_row n
+      WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+    ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+    LIMIT 1
+  ) ELSE (
     SELECT 1 FROM shaky s
     WHERE s.entity = e.number AND s.valid_from <= :valid AND s.valid_to > :valid AND s.tx_from <= :tx AND s.tx_to > :tx
     ORDER BY s.valid_from DESC LIMIT 1
-  ) THEN 'shaky' ELSE 'stands' END AS standing
+  ) END THEN 'shaky' ELSE 'stands' END AS standing
 FROM entity e
-CROSS JOIN period p ON p.entity = e.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+CROSS JOIN period p ON p.number = CASE WHEN e.deep & 1 THEN (
+  SELECT d.row FROM deep_past d
+  WHERE d.owner = e.number AND d.sort = 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+    SELECT max(n.valid_from) FROM deep_row n
+    WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+  ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+  LIMIT 1
+) ELSE (
+  SELECT p.number FROM period p
+  WHERE p.entity = e.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  ORDER BY p.valid_from DESC LIMIT 1
+) END
 CROSS JOIN version v ON v.number = p.version
 LEFT JOIN body b ON b.number = v.body
 LEFT JOIN operation o ON o.number = v.operation
-WHERE e.number = (SELECT number FROM entity WHERE id = :id) AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number)
-ORDER BY p.valid_from DESC
-LIMIT 1;
+WHERE e.number = (SELECT number FROM entity WHERE id = :id) AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number);

@@ -71,7 +71,8 @@ CREATE TABLE all_entity (
   kind     TEXT NOT NULL,          -- the kind of a node, the type of an event
   key      TEXT,                   -- its slot
   scope    TEXT NOT NULL,
-  tx_from  INTEGER NOT NULL        -- since when its id is known
+  tx_from  INTEGER NOT NULL,       -- since when its id is known
+  deep     INTEGER NOT NULL        -- which of its rows are in deep_row too: 1, its periods, absences and shaky rows; 2, links from it; 4, links to it; or a sum of these
 ) STRICT;
 CREATE INDEX entity_id ON all_entity (id);
 CREATE INDEX entity_slot ON all_entity (key, scope) WHERE key IS NOT NULL;
@@ -289,6 +290,155 @@ CREATE TABLE shaky_closed (
   line INTEGER NOT NULL, entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, tx_from INTEGER NOT NULL, tx INTEGER NOT NULL,
   PRIMARY KEY (line, entity, valid_from, tx_from)
 ) STRICT, WITHOUT ROWID;
+
+-- ----------------------------------------------------------------------------------------------------------------------------------------------
+-- Deep pasts. An entity may have thousands of periods, absences or shaky rows, or of periods of its links. The indexes above find the one that holds at a coordinate
+-- by looking at the others. So where the trunk has more than 64 of one sort, they are here as well, and a search looks at few rows. Triggers write them.
+--
+-- The instants of tx are divided as by a binary tree. A closed row lies at the highest node that divides [tx_from, tx_to): step is the height of the node, and node its
+-- place in that height. An instant has one node above it at each height: (2 * :tx >> step | 1). A row that is still believed has step 63 and node 1.
+-- All rows of a node are believed at one same instant. So neither periods nor absences nor shaky rows of an entity overlap there in valid time: only the one with the
+-- last valid_from up to :valid can hold there. Links may overlap; those whose lengths of valid time are about the same are together.
+CREATE TABLE deep_row (
+  owner      INTEGER NOT NULL,     -- entity.number
+  sort       TEXT NOT NULL,        -- period, absence, shaky; or 'from ' or 'to ' and the kind of the link
+  step       INTEGER NOT NULL,
+  length     INTEGER NOT NULL,     -- of a link: the smallest power of two above valid_to - valid_from; else 0
+  node       INTEGER NOT NULL,
+  valid_from INTEGER NOT NULL,
+  row        INTEGER NOT NULL,     -- period.number or link_period.number; of an absence and a shaky row its tx_from
+  valid_to   INTEGER NOT NULL,
+  tx_from    INTEGER NOT NULL,
+  tx_to      INTEGER NOT NULL,
+  PRIMARY KEY (owner, sort, step, length, node, valid_from, row)
+) STRICT, WITHOUT ROWID;
+
+-- Which steps and lengths the rows of an entity have, or once had.
+CREATE TABLE deep_group (
+  owner  INTEGER NOT NULL,
+  sort   TEXT NOT NULL,
+  step   INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  PRIMARY KEY (owner, sort, step, length)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW deep_past AS
+SELECT g.owner, g.sort, g.step, g.length, d.node, d.valid_from, d.row, d.valid_to, d.tx_from, d.tx_to
+FROM deep_group g
+CROSS JOIN deep_row d ON d.owner = g.owner AND d.sort = +g.sort AND d.step = g.step AND d.length = g.length;
+
+CREATE VIEW bit (number) AS VALUES
+  (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15), (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30),
+  (31), (32), (33), (34), (35), (36), (37), (38), (39), (40), (41), (42), (43), (44), (45), (46), (47), (48), (49), (50), (51), (52), (53), (54), (55), (56), (57), (58), (59), (60), (61), (62);
+
+-- Triggers write to this view.
+CREATE VIEW into_deep AS SELECT owner, sort, valid_from, valid_to, tx_from, tx_to, row FROM deep_row;
+CREATE TRIGGER deep_added INSTEAD OF INSERT ON into_deep BEGIN
+  INSERT INTO deep_row
+  SELECT NEW.owner, NEW.sort, s.step, s.length, 2 * NEW.tx_to - 1 >> s.step | 1, NEW.valid_from, NEW.row, NEW.valid_to, NEW.tx_from, NEW.tx_to
+  FROM (
+    SELECT
+      CASE NEW.tx_to WHEN 253402300799999999 THEN 63 ELSE (  -- the highest bit in which the two differ
+        SELECT max(b.number) FROM bit b WHERE ((2 * NEW.tx_from | 2 * NEW.tx_to - 1) - (2 * NEW.tx_from & 2 * NEW.tx_to - 1)) >> b.number
+      ) END AS step,
+      CASE WHEN NEW.sort IN ('period', 'absence', 'shaky') THEN 0 ELSE (
+        SELECT 1 << min(b.number) FROM bit b WHERE NEW.valid_to - NEW.valid_from >> b.number = 0
+      ) END AS length
+  ) s;
+END;
+CREATE TRIGGER deep_grouped AFTER INSERT ON deep_row BEGIN
+  INSERT INTO deep_group SELECT NEW.owner, NEW.sort, NEW.step, NEW.length
+  WHERE NOT EXISTS (SELECT 1 FROM deep_group WHERE owner = NEW.owner AND sort = NEW.sort AND step = NEW.step AND length = NEW.length);
+END;
+
+CREATE TRIGGER deep_entity AFTER UPDATE OF deep ON all_entity WHEN NEW.deep & ~OLD.deep & 1 BEGIN
+  INSERT INTO into_deep
+  SELECT entity, 'period', valid_from, valid_to, tx_from, tx_to, number FROM all_period WHERE entity = NEW.number AND +number < 1099511627776;
+  INSERT INTO into_deep
+  SELECT entity, 'absence', valid_from, valid_to, tx_from, tx_to, tx_from FROM all_absence WHERE entity = NEW.number AND +line = 0;
+  INSERT INTO into_deep
+  SELECT entity, 'shaky', valid_from, valid_to, tx_from, tx_to, tx_from FROM all_shaky WHERE entity = NEW.number AND +line = 0;
+END;
+CREATE TRIGGER deep_source AFTER UPDATE OF deep ON all_entity WHEN NEW.deep & ~OLD.deep & 2 BEGIN
+  INSERT INTO into_deep
+  SELECT l.source, 'from ' || l.kind, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.number
+  FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number AND +p.number < 1099511627776 WHERE l.source = NEW.number;
+END;
+CREATE TRIGGER deep_target AFTER UPDATE OF deep ON all_entity WHEN NEW.deep & ~OLD.deep & 4 BEGIN
+  INSERT INTO into_deep
+  SELECT l.target, 'to ' || l.kind, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.number
+  FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number AND +p.number < 1099511627776 WHERE l.target = NEW.number;
+END;
+
+CREATE TRIGGER deep_period_opened AFTER INSERT ON all_period WHEN NEW.number < 1099511627776 BEGIN
+  INSERT INTO into_deep SELECT NEW.entity, 'period', NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.number FROM all_entity WHERE number = NEW.entity AND deep & 1;
+  UPDATE all_entity SET deep = deep | 1
+  WHERE number = NEW.entity AND deep & 1 = 0 AND (SELECT 1 FROM all_period WHERE entity = NEW.entity LIMIT 1 OFFSET 64);
+END;
+CREATE TRIGGER deep_period_closed AFTER UPDATE OF tx_to ON all_period WHEN NEW.number < 1099511627776 AND (SELECT deep & 1 FROM all_entity WHERE number = NEW.entity) BEGIN
+  DELETE FROM deep_row
+  WHERE owner = NEW.entity AND sort = 'period' AND step = 63 AND length = 0 AND node = 1 AND valid_from = NEW.valid_from AND row = NEW.number;
+  INSERT INTO into_deep VALUES (NEW.entity, 'period', NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.number);
+END;
+
+CREATE TRIGGER deep_absence_opened AFTER INSERT ON all_absence WHEN NEW.line = 0 BEGIN
+  INSERT INTO into_deep SELECT NEW.entity, 'absence', NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.tx_from FROM all_entity WHERE number = NEW.entity AND deep & 1;
+  UPDATE all_entity SET deep = deep | 1
+  WHERE number = NEW.entity AND deep & 1 = 0 AND (SELECT 1 FROM all_absence WHERE entity = NEW.entity LIMIT 1 OFFSET 64);
+END;
+CREATE TRIGGER deep_absence_closed AFTER UPDATE OF tx_to ON all_absence WHEN NEW.line = 0 AND (SELECT deep & 1 FROM all_entity WHERE number = NEW.entity) BEGIN
+  DELETE FROM deep_row
+  WHERE owner = NEW.entity AND sort = 'absence' AND step = 63 AND length = 0 AND node = 1 AND valid_from = NEW.valid_from AND row = NEW.tx_from;
+  INSERT INTO into_deep SELECT NEW.entity, 'absence', NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.tx_from WHERE NEW.tx_from < NEW.tx_to;  -- else it is deleted
+END;
+
+CREATE TRIGGER deep_shaky_opened AFTER INSERT ON all_shaky WHEN NEW.line = 0 BEGIN
+  INSERT INTO into_deep SELECT NEW.entity, 'shaky', NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.tx_from FROM all_entity WHERE number = NEW.entity AND deep & 1;
+  UPDATE all_entity SET deep = deep | 1
+  WHERE number = NEW.entity AND deep & 1 = 0 AND (SELECT 1 FROM all_shaky WHERE entity = NEW.entity LIMIT 1 OFFSET 64);
+END;
+CREATE TRIGGER deep_shaky_closed AFTER UPDATE OF tx_to ON all_shaky WHEN NEW.line = 0 AND (SELECT deep & 1 FROM all_entity WHERE number = NEW.entity) BEGIN
+  DELETE FROM deep_row
+  WHERE owner = NEW.entity AND sort = 'shaky' AND step = 63 AND length = 0 AND node = 1 AND valid_from = NEW.valid_from AND row = NEW.tx_from;
+  INSERT INTO into_deep SELECT NEW.entity, 'shaky', NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.tx_from WHERE NEW.tx_from < NEW.tx_to;  -- else it is deleted
+END;
+
+CREATE TRIGGER deep_link_opened AFTER INSERT ON all_link_period WHEN NEW.number < 1099511627776 BEGIN
+  INSERT INTO into_deep
+  SELECT e.number, 'from ' || l.kind, NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.number
+  FROM all_link l CROSS JOIN all_entity e ON e.number = l.source AND e.deep & 2 WHERE l.number = NEW.link;
+  INSERT INTO into_deep
+  SELECT e.number, 'to ' || l.kind, NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.number
+  FROM all_link l CROSS JOIN all_entity e ON e.number = l.target AND e.deep & 4 WHERE l.number = NEW.link;
+  UPDATE all_entity SET deep = deep | 2
+  WHERE number = (SELECT source FROM all_link WHERE number = NEW.link) AND deep & 2 = 0 AND (
+    (SELECT 1 FROM all_link l WHERE l.source = all_entity.number LIMIT 1 OFFSET 64) OR (SELECT 1 FROM all_link_period WHERE link = NEW.link LIMIT 1 OFFSET 1)
+    AND (SELECT 1 FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number WHERE l.source = all_entity.number LIMIT 1 OFFSET 64)
+  );
+  UPDATE all_entity SET deep = deep | 4
+  WHERE number = (SELECT target FROM all_link WHERE number = NEW.link) AND deep & 4 = 0 AND (
+    (SELECT 1 FROM all_link l WHERE l.target = all_entity.number LIMIT 1 OFFSET 64) OR (SELECT 1 FROM all_link_period WHERE link = NEW.link LIMIT 1 OFFSET 1)
+    AND (SELECT 1 FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number WHERE l.target = all_entity.number LIMIT 1 OFFSET 64)
+  );
+END;
+CREATE TRIGGER deep_link_closed AFTER UPDATE OF tx_to ON all_link_period WHEN NEW.number < 1099511627776 BEGIN
+  DELETE FROM deep_row
+  WHERE (owner, sort) = (
+      SELECT e.number, 'from ' || l.kind FROM all_link l CROSS JOIN all_entity e ON e.number = l.source AND e.deep & 2 WHERE l.number = NEW.link
+    ) AND step = 63 AND length = (SELECT 1 << min(b.number) FROM bit b WHERE NEW.valid_to - NEW.valid_from >> b.number = 0)
+    AND node = 1 AND valid_from = NEW.valid_from AND row = NEW.number;
+  INSERT INTO into_deep
+  SELECT e.number, 'from ' || l.kind, NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.number
+  FROM all_link l CROSS JOIN all_entity e ON e.number = l.source AND e.deep & 2 WHERE l.number = NEW.link;
+  DELETE FROM deep_row
+  WHERE (owner, sort) = (
+      SELECT e.number, 'to ' || l.kind FROM all_link l CROSS JOIN all_entity e ON e.number = l.target AND e.deep & 4 WHERE l.number = NEW.link
+    ) AND step = 63 AND length = (SELECT 1 << min(b.number) FROM bit b WHERE NEW.valid_to - NEW.valid_from >> b.number = 0)
+    AND node = 1 AND valid_from = NEW.valid_from AND row = NEW.number;
+  INSERT INTO into_deep
+  SELECT e.number, 'to ' || l.kind, NEW.valid_from, NEW.valid_to, NEW.tx_from, NEW.tx_to, NEW.number
+  FROM all_link l CROSS JOIN all_entity e ON e.number = l.target AND e.deep & 4 WHERE l.number = NEW.link;
+END;
 
 -- Full-text search: the terms of each version's text (keys, texts, contents and tags; descriptions of events), as `graphstore.values.words` makes them.
 -- What a forgotten entity said is in none of these tables. The trunk's versions 0 to n - 1 are in segments, which hold whole blocks of 1,024 or 16,384; its others, and

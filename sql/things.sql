@@ -8,11 +8,18 @@ WITH
 asked (place, number, held) AS MATERIALIZED (
   SELECT
     j.key, e.number,
-    (
+    CASE WHEN e.deep & 1 THEN (
+      SELECT d.row FROM deep_past d
+      WHERE d.owner = e.number AND d.sort = 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+        SELECT max(n.valid_from) FROM deep_row n
+        WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+      ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+      LIMIT 1
+    ) ELSE (
       SELECT p.number FROM period p
       WHERE p.entity = e.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
       ORDER BY p.valid_from DESC LIMIT 1
-    )
+    ) END
   FROM json_each(:ids) j
   CROSS JOIN entity e ON e.id = j.value AND e.tx_from <= :tx
 )
@@ -25,6 +32,20 @@ SELECT
   o.author, coalesce(o.tx, e.tx_from) AS recorded_at, f.word AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   coalesce(
     f.word,
+    CASE WHEN e.deep & 1 THEN coalesce(
+      (
+        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+          SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
+        ) END
+        FROM deep_past d
+        WHERE d.owner = e.number AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+          SELECT max(n.valid_from) FROM deep_row n
+          WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
+        ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+        ORDER BY d.sort = 'period', d.sort LIMIT 1
+      ),
+      'not_yet'
+    ) END,
     (
       SELECT a.standing FROM absence a
       WHERE a.entity = e.number AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx

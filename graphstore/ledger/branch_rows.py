@@ -19,7 +19,7 @@ from graphstore.values.period import OPEN, Instant
 SPAN = 1 << 40  # numbers of one line
 NUMBERED = {
     "operation": "tx, verb, subject, author, body",
-    "entity": "id, is_event, kind, key, scope, tx_from",
+    "entity": "id, is_event, kind, key, scope, tx_from, 0 AS deep",  # what is deep is so on the trunk
     "version": "entity, ordinal, body, operation",
     "period": "entity, version, valid_from, valid_to, tx_from",
     "link": "id, kind, source, target",

@@ -25,9 +25,10 @@ from graphstore.values.period import OPEN, Instant, instant, iso, recorded
 Head = dict[str, Any]
 
 _BRANCH_TABLES = ("line", "closed", "link_closed", "taken_closed", "absence_closed", "shaky_closed")
+_DEEP_TABLES = ("deep_row", "deep_group")  # triggers write them
 _NAMED = (*NUMBERED, "forgotten", "undone", "alias", "absence", "shaky")
 OF_BODIES = frozenset((*FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES))
-TABLES = (*(f"all_{name}" for name in _NAMED), *_BRANCH_TABLES, *FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES)
+TABLES = (*(f"all_{name}" for name in _NAMED), *_BRANCH_TABLES, *_DEEP_TABLES, *FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES)
 """The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (
@@ -314,7 +315,7 @@ class RowWriter:
         rows = []
         for number, (id, kind, *slot) in self._numbered("entity", things):
             key, scope = slot or (None, "")  # an event has its id and its type alone
-            rows.append((number, id, not slot, kind, key, scope, self._tx))
+            rows.append((number, id, not slot, kind, key, scope, self._tx, 0))
             self._known.entities[id], self._known.things[number] = number, (not slot, kind, key, False)
         self._insert("entity", rows)
 

@@ -17,7 +17,8 @@ from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.row_writing import TABLES
 from tests.support.ledger_rows import change, rows
 
-PASSING = {"all_told", "all_linked", "all_removed", "segment", "posting", "taken_closed"}
+PASSING = {
+    "deep_row", "deep_group","all_told", "all_linked", "all_removed", "segment", "posting", "taken_closed"}
 """Tables of what came and went in one transaction and matters later all the same: `test_standings.py` makes such rows. Segments take many versions:
 `test_word_rows.py` makes them."""
 
