@@ -70,31 +70,17 @@ found (id, kind, far, period) AS (
   CROSS JOIN link_period p ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
   WHERE near.deep & 4 = 0
   UNION ALL
-  SELECT l.id, l.kind, l.target, p.number
+  SELECT l.id, CASE near.number WHEN l.source THEN l.kind ELSE json_extract(:turned, '$."' || l.kind || '"') END, CASE near.number WHEN l.source THEN l.target ELSE l.source END, p.number
   FROM near
-  CROSS JOIN deep_past d ON d.owner = near.number AND d.sort > 'from ' AND d.sort < 'from!' AND d.node = (2 * :tx >> d.step | 1)
+  CROSS JOIN deep_past d ON d.owner = near.number AND d.node = (2 * :tx >> d.step | 1)
     AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
+    AND CASE
+      WHEN d.sort > 'from ' AND d.sort < 'from!' THEN :kinds IS NULL OR substr(d.sort, 6) IN (SELECT value FROM json_each(:kinds))
+      WHEN d.sort > 'to ' AND d.sort < 'to!' THEN substr(d.sort, 4) IN (SELECT key FROM json_each(:turned))
+    END
   CROSS JOIN link_period p ON p.number = d.row
   CROSS JOIN link l ON l.number = p.link
-  WHERE :kinds IS NULL AND near.deep & 2
-  UNION ALL
-  SELECT l.id, l.kind, l.target, p.number
-  FROM near
-  CROSS JOIN json_each(:kinds) k
-  CROSS JOIN deep_past d ON d.owner = near.number AND d.sort = 'from ' || k.value AND d.node = (2 * :tx >> d.step | 1)
-    AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-  CROSS JOIN link_period p ON p.number = d.row
-  CROSS JOIN link l ON l.number = p.link
-  WHERE near.deep & 2
-  UNION ALL
-  SELECT l.id, t.value, l.source, p.number
-  FROM near
-  CROSS JOIN json_each(:turned) t
-  CROSS JOIN deep_past d ON d.owner = near.number AND d.sort = 'to ' || t.key AND d.node = (2 * :tx >> d.step | 1)
-    AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-  CROSS JOIN link_period p ON p.number = d.row
-  CROSS JOIN link l ON l.number = p.link
-  WHERE near.deep & 4
+  WHERE near.deep & 6
 )
 SELECT
   found.id, found.kind, near.id AS source, far.id AS target,

@@ -17,6 +17,7 @@ from orjson import loads
 
 from graphstore.ledger.branch_rows import NUMBERED, SPAN, TRUNK, Line, add_branch, all_branches, line_named
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, UNDO, dumps
+from graphstore.ledger.deep_rows import DEEP_TABLES, follow_links, follow_periods
 from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_fields, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, Text, WordRows
@@ -25,10 +26,9 @@ from graphstore.values.period import OPEN, Instant, instant, iso, recorded
 Head = dict[str, Any]
 
 _BRANCH_TABLES = ("line", "closed", "link_closed", "taken_closed", "absence_closed", "shaky_closed")
-_DEEP_TABLES = ("deep_row", "deep_group")  # triggers write them
 _NAMED = (*NUMBERED, "forgotten", "undone", "alias", "absence", "shaky")
 OF_BODIES = frozenset((*FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES))
-TABLES = (*(f"all_{name}" for name in _NAMED), *_BRANCH_TABLES, *_DEEP_TABLES, *FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES)
+TABLES = (*(f"all_{name}" for name in _NAMED), *_BRANCH_TABLES, *DEEP_TABLES, *FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES)
 """The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (
@@ -149,6 +149,7 @@ class RowWriter:
         self._bodies = bodies
         # each that this line records, with its entity and its body
         self._described: list[tuple[int, int, int]] = []
+        self._changed: dict[str, list[int]] = {"period": [], "link_period": []}  # rows opened or closed
         self._first_version: int | None = None  # of those
         self._first_claim: int | None = None
 
@@ -181,6 +182,9 @@ class RowWriter:
         if "link_rows" in head:
             self._open_link_periods(head["link_rows"])
         self._add_unseen_of_links(head)
+        if self.line is TRUNK:
+            follow_periods(self._connection, self._changed["period"])
+            follow_links(self._connection, self._changed["link_period"])
         if self._words is not None:
             self._add_from_bodies(self._words)
         notes: list[Note] = [(head, self.first_operation, self.line, self._known.entities)]
@@ -341,6 +345,7 @@ class RowWriter:
         rows = [(self.line.row(table, place), self._tx, self._operation(by)) for place, by in closed]
         if rows:
             close_rows(self._connection, self.line, table, rows)
+            self._changed[table] += [number for number, *_ in rows]
 
     def _open_periods(self, periods: Iterable[Sequence[Any]]) -> None:
         rows, earlier, described = [], [], []
@@ -353,6 +358,7 @@ class RowWriter:
                     earlier.append(number)
                 described.append((self._operation(by), version))
         self._insert("period", rows)
+        self._changed["period"] += [row[0] for row in rows]
         if earlier and self._words is not None:
             add_periods(self._connection, earlier)
         if "turns" not in self._head:
@@ -478,6 +484,7 @@ class RowWriter:
             if self._first_claim is None or claim < self._first_claim:
                 described.append((self._operation(by), claim))
         self._insert("link_period", rows)
+        self._changed["link_period"] += [row[0] for row in rows]
         self._set_operation("claim", described)
 
     def _add_unseen_of_links(self, head: Head) -> None:

@@ -19,6 +19,7 @@ import orjson
 from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.chain import FORGETTING, UNDO, dumps
 from graphstore.ledger.changed_parts import ChangedParts
+from graphstore.ledger.deep_rows import follow_closed, follow_opened
 from graphstore.ledger.spreading import Known, Spreading, Touched
 from graphstore.ledger.standing_facts import ROW, Facts, Lookup, Row, fetching, resting_kinds
 from graphstore.values.period import OPEN, Instant, instant
@@ -99,6 +100,8 @@ class StandingWriter:
                 f"(SELECT max(tx_from) FROM all_{table} WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number})",
                 sorted(closed),
             )
+            if line is TRUNK:
+                follow_closed(self.connection, table, closed)
         if closed and self._is_again:  # those that this transaction itself has opened were never so
             self.connection.executemany(
                 f"DELETE FROM all_{table} WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number} AND tx_from = ?1 AND tx_to = ?1",
@@ -107,6 +110,8 @@ class StandingWriter:
         if opened:
             marks = ", ".join("?" * len(opened[0]))
             self.connection.executemany(f"INSERT INTO all_{table} VALUES ({marks})", sorted(opened))
+            if line is TRUNK:
+                follow_opened(self.connection, table, opened)
 
     def _close_inherited(self, line: Line, table: str, row: tuple[Instant, int, Instant]) -> bool:
         """Close an open row with which a branch began. Returns False where the row is the branch's own."""

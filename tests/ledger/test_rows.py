@@ -18,9 +18,10 @@ from graphstore.ledger.row_writing import TABLES
 from tests.support.ledger_rows import change, rows
 
 PASSING = {
-    "deep_row", "deep_group","all_told", "all_linked", "all_removed", "segment", "posting", "taken_closed"}
+    "all_told", "all_linked", "all_removed", "segment", "posting", "taken_closed", "deep_row", "deep_group"
+}  # fmt: skip
 """Tables of what came and went in one transaction and matters later all the same: `test_standings.py` makes such rows. Segments take many versions:
-`test_word_rows.py` makes them."""
+`test_word_rows.py` makes them. Deep rows take many periods: `test_deep_rows.py` makes them."""
 
 pytestmark = pytest.mark.in_process("reads and changes the file of the store")
 
