@@ -319,7 +319,7 @@ CREATE TABLE deep_group (
   sort   TEXT NOT NULL,
   step   INTEGER NOT NULL,
   length INTEGER NOT NULL,
-  PRIMARY KEY (owner, sort, step, length)
+  PRIMARY KEY (owner, sort, step DESC, length)  -- what is believed comes first
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW deep_past AS

@@ -544,7 +544,7 @@ def test_a_ledger_that_is_upgraded_while_it_is_open_refuses_to_be_written(path):
         run(script, path / "ledger.db")
         with pytest.raises(EngineError, match="Install a newer graphstore"):
             store.add_node("fact", {})
-        run(script.replace("=7", "=6"), path / "ledger.db")
+        run(script.replace("=8", "=7"), path / "ledger.db")
         store.add_node("fact", {}, id="after")
     with graphstore.open(path) as store:
         assert "after" in ids(store)
@@ -565,7 +565,7 @@ def test_a_store_stops_reading_when_another_release_upgrades_its_ledger(path, re
                     read()
         with pytest.raises(EngineError, match=r"schema 8.*Install a newer graphstore"):
             view.nodes()  # its rows may be others by now
-        run(script.replace("=7", "=6"), path / "ledger.db")
+        run(script.replace("=8", "=7"), path / "ledger.db")
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 100, b"SQLite format 3\0" + bytes(5000)])
