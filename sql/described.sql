@@ -33,15 +33,15 @@ SELECT
       subject.word,
       CASE WHEN subject.deep & 1 THEN coalesce(
         (
-          SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+          SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'flag' THEN 'shaky' ELSE (
             SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
           ) END
           FROM deep_past d
-          WHERE d.owner = subject.number AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+          WHERE d.owner = subject.number AND d.sort <= 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
             SELECT max(n.valid_from) FROM deep_row n
             WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
           ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-          ORDER BY d.sort = 'period', d.sort LIMIT 1
+          ORDER BY d.sort LIMIT 1
         ),
         'not_yet'
       ) END,

@@ -13,7 +13,7 @@ found (number) AS (
   SELECT d.row
   FROM json_each(:ids) j
   CROSS JOIN entity e ON e.id = j.value AND e.deep & 2
-  CROSS JOIN deep_past d ON d.owner = e.number AND d.sort > 'from ' AND d.sort < 'from!' AND d.node = (2 * :tx >> d.step | 1)
+  CROSS JOIN deep_past d ON d.owner = e.number AND d.sort > 'source ' AND d.sort < 'source!' AND d.node = (2 * :tx >> d.step | 1)
     AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
   UNION
   SELECT p.number
@@ -25,7 +25,7 @@ found (number) AS (
   SELECT d.row
   FROM json_each(:ids) j
   CROSS JOIN entity e ON e.id = j.value AND e.deep & 4
-  CROSS JOIN deep_past d ON d.owner = e.number AND d.sort > 'to ' AND d.sort < 'to!' AND d.node = (2 * :tx >> d.step | 1)
+  CROSS JOIN deep_past d ON d.owner = e.number AND d.sort > 'target ' AND d.sort < 'target!' AND d.node = (2 * :tx >> d.step | 1)
     AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
 )
 SELECT
@@ -34,15 +34,15 @@ SELECT
     (SELECT f.word FROM forgotten f WHERE f.entity = l.source),
     CASE WHEN source.deep & 1 THEN coalesce(
       (
-        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'flag' THEN 'shaky' ELSE (
           SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
         ) END
         FROM deep_past d
-        WHERE d.owner = l.source AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+        WHERE d.owner = l.source AND d.sort <= 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
           SELECT max(n.valid_from) FROM deep_row n
           WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
         ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-        ORDER BY d.sort = 'period', d.sort LIMIT 1
+        ORDER BY d.sort LIMIT 1
       ),
       'not_yet'
     ) END,
@@ -69,15 +69,15 @@ SELECT
     (SELECT f.word FROM forgotten f WHERE f.entity = l.target),
     CASE WHEN target.deep & 1 THEN coalesce(
       (
-        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'flag' THEN 'shaky' ELSE (
           SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
         ) END
         FROM deep_past d
-        WHERE d.owner = l.target AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+        WHERE d.owner = l.target AND d.sort <= 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
           SELECT max(n.valid_from) FROM deep_row n
           WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
         ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-        ORDER BY d.sort = 'period', d.sort LIMIT 1
+        ORDER BY d.sort LIMIT 1
       ),
       'not_yet'
     ) END,

@@ -15,15 +15,15 @@ near (number, id, deep, standing) AS MATERIALIZED (
       (SELECT f.word FROM forgotten f WHERE f.entity = e.number),
       CASE WHEN e.deep & 1 THEN coalesce(
         (
-          SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+          SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'flag' THEN 'shaky' ELSE (
             SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
           ) END
           FROM deep_past d
-          WHERE d.owner = e.number AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+          WHERE d.owner = e.number AND d.sort <= 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
             SELECT max(n.valid_from) FROM deep_row n
             WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
           ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-          ORDER BY d.sort = 'period', d.sort LIMIT 1
+          ORDER BY d.sort LIMIT 1
         ),
         'not_yet'
       ) END,
@@ -75,8 +75,8 @@ found (id, kind, far, period) AS (
   CROSS JOIN deep_past d ON d.owner = near.number AND d.node = (2 * :tx >> d.step | 1)
     AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
     AND CASE
-      WHEN d.sort > 'from ' AND d.sort < 'from!' THEN :kinds IS NULL OR substr(d.sort, 6) IN (SELECT value FROM json_each(:kinds))
-      WHEN d.sort > 'to ' AND d.sort < 'to!' THEN substr(d.sort, 4) IN (SELECT key FROM json_each(:turned))
+      WHEN d.sort > 'source ' AND d.sort < 'source!' THEN :kinds IS NULL OR substr(d.sort, 8) IN (SELECT value FROM json_each(:kinds))
+      WHEN d.sort > 'target ' AND d.sort < 'target!' THEN substr(d.sort, 8) IN (SELECT key FROM json_each(:turned))
     END
   CROSS JOIN link_period p ON p.number = d.row
   CROSS JOIN link l ON l.number = p.link
@@ -89,15 +89,15 @@ SELECT
     (SELECT f.word FROM forgotten f WHERE f.entity = found.far),
     CASE WHEN far.deep & 1 THEN coalesce(
       (
-        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'shaky' THEN 'shaky' ELSE (
+        SELECT CASE d.sort WHEN 'period' THEN 'stands' WHEN 'flag' THEN 'shaky' ELSE (
           SELECT a.standing FROM absence a WHERE a.entity = d.owner AND a.valid_from = d.valid_from AND a.tx_from = d.row
         ) END
         FROM deep_past d
-        WHERE d.owner = found.far AND d.sort IN ('absence', 'shaky', 'period') AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+        WHERE d.owner = found.far AND d.sort <= 'period' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
           SELECT max(n.valid_from) FROM deep_row n
           WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
         ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-        ORDER BY d.sort = 'period', d.sort LIMIT 1
+        ORDER BY d.sort LIMIT 1
       ),
       'not_yet'
     ) END,

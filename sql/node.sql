@@ -12,7 +12,7 @@ SELECT
   o.author, coalesce(o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   CASE WHEN CASE WHEN e.deep & 1 THEN (
     SELECT 1 FROM deep_past d
-    WHERE d.owner = e.number AND d.sort = 'shaky' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
+    WHERE d.owner = e.number AND d.sort = 'flag' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (
       SELECT max(n.valid_from) FROM deep_row n
       WHERE n.owner = d.owner AND n.sort = d.sort AND n.step = d.step AND n.length = 0 AND n.node = (2 * :tx >> d.step | 1) AND n.valid_from <= :valid
     ) AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx

@@ -301,7 +301,7 @@ CREATE TABLE shaky_closed (
 -- last valid_from up to :valid can hold there. Links may overlap; those whose lengths of valid time are about the same are together.
 CREATE TABLE deep_row (
   owner      INTEGER NOT NULL,     -- entity.number
-  sort       TEXT NOT NULL,        -- period, absence, shaky; or 'from ' or 'to ' and the kind of the link
+  sort       TEXT NOT NULL,        -- absence, flag (a shaky row), period; 'source ' or 'target ' and the kind of the link of which the owner is that end
   step       INTEGER NOT NULL,
   length     INTEGER NOT NULL,     -- of a link: the smallest power of two above valid_to - valid_from; else 0
   node       INTEGER NOT NULL,

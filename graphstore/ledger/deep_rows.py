@@ -31,17 +31,19 @@ class _Row(NamedTuple):
     row: int
 
 
+_SORTS = {"absence": "absence", "shaky": "flag"}
+"""What rows of these tables are called in `deep_row`: in the order of these names, an entity stands as its first row says."""
 _PERIOD = "p.entity, 'period', p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.number"
-_STANDING = "a.entity, '{0}', a.valid_from, a.valid_to, a.tx_from, a.tx_to, a.tx_from"
-_LINK = "l.{0}, '{1} ' || l.kind, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.number"
+_STANDING = "a.entity, '{1}', a.valid_from, a.valid_to, a.tx_from, a.tx_to, a.tx_from"
+_LINK = "l.{0}, '{0} ' || l.kind, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.number"
 _ALL_OWN = f"SELECT {_PERIOD} FROM all_period p WHERE p.entity = ?1 AND +p.number < {SPAN}" + "".join(
-    f" UNION ALL SELECT {_STANDING.format(table)} FROM all_{table} a WHERE a.entity = ?1 AND +a.line = 0"
-    for table in ("absence", "shaky")
+    f" UNION ALL SELECT {_STANDING.format(table, sort)} FROM all_{table} a WHERE a.entity = ?1 AND +a.line = 0"
+    for table, sort in _SORTS.items()
 )
 _ALL_LINKS = (
     f"SELECT {_LINK} FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number AND +p.number < {SPAN} WHERE l.{{0}} = ?1"
 )
-_ALL = {_OWN: _ALL_OWN, _FROM: _ALL_LINKS.format("source", "from"), _TO: _ALL_LINKS.format("target", "to")}
+_ALL = {_OWN: _ALL_OWN, _FROM: _ALL_LINKS.format("source"), _TO: _ALL_LINKS.format("target")}
 """Finds all rows of an entity that are deep together, by their bit."""
 _PERIODS = f"""
 SELECT e.deep & {_OWN}, {_PERIOD}
@@ -49,12 +51,12 @@ FROM json_each(?) n CROSS JOIN all_period p ON p.number = n.value CROSS JOIN all
 WHERE e.deep & {_OWN} OR (SELECT 1 FROM all_period WHERE entity = e.number LIMIT 1 OFFSET {_MOST})
 """
 _LINKS = f"""
-SELECT e.deep & {{2}}, {_LINK}
+SELECT e.deep & {{1}}, {_LINK}
 FROM json_each(?) n CROSS JOIN all_link_period p ON p.number = n.value CROSS JOIN all_link l ON l.number = p.link
 CROSS JOIN all_entity e ON e.number = l.{{0}}
-WHERE e.deep & {{2}} OR (SELECT 1 FROM all_link o CROSS JOIN all_link_period q ON q.link = o.number WHERE o.{{0}} = e.number LIMIT 1 OFFSET {_MOST})
+WHERE e.deep & {{1}} OR (SELECT 1 FROM all_link o CROSS JOIN all_link_period q ON q.link = o.number WHERE o.{{0}} = e.number LIMIT 1 OFFSET {_MOST})
 """
-_LINKS_OF = {_FROM: _LINKS.format("source", "from", _FROM), _TO: _LINKS.format("target", "to", _TO)}
+_LINKS_OF = {_FROM: _LINKS.format("source", _FROM), _TO: _LINKS.format("target", _TO)}
 _OPENED = f"""
 SELECT e.deep & {_OWN}, {_STANDING}
 FROM json_each(?1) n CROSS JOIN all_{{0}} a ON a.entity = n.value ->> 0 AND a.valid_from = n.value ->> 1 AND a.tx_from = n.value ->> 2 AND a.line = 0
@@ -89,13 +91,13 @@ def follow_links(connection: sqlite3.Connection, numbers: Sequence[int]) -> None
 def follow_opened(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[object]]) -> None:
     """Follow rows of `absence` or `shaky` that were opened: each with its entity, valid_from and tx_from."""
     asked = (dumps([row[:3] for row in rows]).decode(),)
-    _follow(connection, _OWN, connection.execute(_OPENED.format(table), asked).fetchall())
+    _follow(connection, _OWN, connection.execute(_OPENED.format(table, _SORTS[table]), asked).fetchall())
 
 
 def follow_closed(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[object]]) -> None:
     """Follow rows of `absence` or `shaky` that were closed: each with the tx, its entity and valid_from. It is the last one from there."""
     asked = (dumps(list(rows)).decode(),)
-    _follow(connection, _OWN, connection.execute(_CLOSED.format(table), asked).fetchall())
+    _follow(connection, _OWN, connection.execute(_CLOSED.format(table, _SORTS[table]), asked).fetchall())
 
 
 def _follow(connection: sqlite3.Connection, bit: int, changed: Iterable[Sequence[object]]) -> None:
@@ -125,7 +127,7 @@ def _follow(connection: sqlite3.Connection, bit: int, changed: Iterable[Sequence
 
 def _key(row: _Row, node: tuple[int, int]) -> tuple[int, str, int, int, int, Instant, int]:
     """Return the key of a row in `deep_row`."""
-    is_link = row.sort.startswith(("from ", "to "))
+    is_link = row.sort > "period"
     length = 1 << (row.valid_to - row.valid_from).bit_length() if is_link else 0
     return row.owner, row.sort, node[0], length, node[1], row.valid_from, row.row
 

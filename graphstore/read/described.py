@@ -54,12 +54,20 @@ class Described(NamedTuple):
     standing: Standing = "stands"
 
 
+class StandingOf(NamedTuple):
+    """How a thing stands."""
+
+    number: int
+    standing: str
+
+
 NODE = Statement("node", Described)
 NODES = Statement("nodes", Described)
 HISTORY = Statement("history", Described)
 VERSIONS = Statement("versions", Described)
 DESCRIBED = Statement("described", Described)
 THINGS = Statement("things", Described)
+STANDINGS_OF = Statement("standings_of", StandingOf)
 SUCCESSORS = Statement("successors", Id)
 EVENTS = Statement("events", Described)
 LINKS_HELD = Statement("links_held", Linked)
@@ -79,7 +87,8 @@ def node(point: Point, id: str) -> Node:
         raise InvalidError(f"{entity.id!r} is an event. Read it with event({entity.id!r}).")
     if number:
         return described(point, entity.id, number)
-    raise NotFoundError(_absence(point, *thing_rows(point, [entity.id])))
+    [found] = point.rows(STANDINGS_OF, numbers=as_json([entity.thing]))
+    raise NotFoundError(_absence(point, "node", entity.id, found.standing))
 
 
 def event(point: Point, id: str) -> Event:
@@ -91,7 +100,7 @@ def event(point: Point, id: str) -> Event:
     if not row.is_event:
         raise InvalidError(f"{row.id!r} is a node. Read it with node({row.id!r}).")
     if row.standing not in _BELIEVED:
-        raise NotFoundError(_absence(point, row))
+        raise NotFoundError(_absence(point, "event", row.id, row.standing))
     return event_with_links(point, row, link_rows_around(point, [row.id]))
 
 
@@ -241,17 +250,16 @@ def _version(point: Point, id: str, number: int) -> Described:
     return rows[0]
 
 
-def _absence(point: Point, row: Described) -> str:
+def _absence(point: Point, what: str, id: str, standing: str) -> str:
     """Return the sentence for a thing that does not stand: its standing, and its successor."""
-    what = "event" if row.is_event else "node"
     message = (
-        f"{what} {row.id!r} does not stand at valid {exactly(point.valid)} as known at {exactly(point.tx)}: "
-        f"{row.standing.replace('_', ' ')}"
+        f"{what} {id!r} does not stand at valid {exactly(point.valid)} as known at {exactly(point.tx)}: "
+        f"{standing.replace('_', ' ')}"
     )
-    successors = [found.id for found in point.rows(SUCCESSORS, id=row.id)]
+    successors = [found.id for found in point.rows(SUCCESSORS, id=id)]
     if successors:
         message += f", superseded by {', '.join(map(repr, successors))}"
-    return f"{message}. inspect({row.id!r}) shows its last content."
+    return f"{message}. inspect({id!r}) shows its last content."
 
 
 # ---------------------------------------------------------------------- values

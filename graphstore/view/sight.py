@@ -14,7 +14,7 @@ from graphstore.ledger.chain import COUNTS
 from graphstore.ledger.statements import Statement
 from graphstore.read import settings
 from graphstore.read.counted import counts
-from graphstore.read.described import described, shown, standings, things
+from graphstore.read.described import STANDINGS_OF, described, shown, standings, things
 from graphstore.read.ids import beside, is_link, resolve
 from graphstore.read.index_of_rows import NAMES, IndexOfRows, Named, Number
 from graphstore.read.points import Point, as_json
@@ -37,13 +37,6 @@ from graphstore.view.rows import Edge, Row, Rows
 __all__ = ["Core", "LedgerRows", "Sight", "in_time", "sight_of"]
 
 _MEMOS = 32
-
-
-class StandingOf(NamedTuple):
-    """How a thing stands."""
-
-    number: int
-    standing: str
 
 
 class Turn(NamedTuple):
@@ -75,7 +68,6 @@ class Made(NamedTuple):
     verb: str
 
 
-STANDINGS_OF = Statement("standings_of", StandingOf)
 ENTITIES_OF = Statement("entities_of", Number)
 HAPPENING = Statement("happening", Number)
 LATEST = Statement("latest", Number)
