@@ -74,10 +74,10 @@ found (id, kind, far, period) AS (
   FROM near
   CROSS JOIN deep_past d ON d.owner = near.number AND d.node = (2 * :tx >> d.step | 1)
     AND d.valid_from BETWEEN :valid - d.length AND :valid AND d.valid_to > :valid AND d.tx_from <= :tx AND d.tx_to > :tx
-    AND CASE
-      WHEN d.sort > 'target ' AND d.sort < 'target!' THEN :kinds IS NULL OR substr(d.sort, 8) IN (SELECT value FROM json_each(:kinds))
-      WHEN d.sort > 'source ' AND d.sort < 'source!' THEN substr(d.sort, 8) IN (SELECT key FROM json_each(:turned))
-    END
+    AND d.sort > 'source ' AND (
+      +d.sort IN (SELECT 'source ' || key FROM json_each(:turned)) OR +d.sort IN (SELECT 'target ' || value FROM json_each(:kinds))
+      OR :kinds IS NULL AND +d.sort BETWEEN 'target ' AND 'target!'
+    )
   CROSS JOIN link_period p ON p.number = d.row
   CROSS JOIN link l ON l.number = p.link
   WHERE near.deep & 6
