@@ -488,8 +488,12 @@ class Database:
             access.lock.acquire()
             access.in_turn, access.writer = True, None
             self._check_place()
-            self.writer.execute("BEGIN IMMEDIATE")
-            self.check_schema(self.writer)
+            writer = self.writer
+            writer.execute("BEGIN IMMEDIATE")
+            if writer is access.connection:
+                self.compare_state(access, writer)
+            else:
+                self.check_schema(writer)
         except _ERRORS as error:
             self.end()
             refused = self.refusal(error)
@@ -498,7 +502,7 @@ class Database:
         except BaseException:
             self.end()
             raise
-        return self.writer
+        return writer
 
     def _take_lock(self, timeout: float) -> None:
         asked = time.perf_counter()
@@ -563,6 +567,13 @@ class Database:
             self.writer.execute(statement)
         except _ERRORS as error:
             raise self.refusal(error) from error
+
+    def commit(self, known: dict[object, Any]) -> None:
+        """Commit what this thread has written in its turn, after which `known` is to be kept. Raises sqlite3.Error."""
+        writer, access = self.writer, self.access()
+        writer.execute("COMMIT")
+        if writer is access.connection:
+            access.state, access.kept = (access.state[0], writer.total_changes), known
 
     def roll_back(self) -> None:
         """Take back what was not committed. Where SQLite refuses that, its connection is closed, which takes it back; the next statement opens another one."""

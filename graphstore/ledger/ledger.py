@@ -71,14 +71,14 @@ _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO append
 _BEFORE_SHOWING, _HIDE, _HIDDEN = "SAVEPOINT shown", "ROLLBACK TO shown", "RELEASE shown"
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
-_LAST = "SELECT number, digest, first_body + bodies FROM chain ORDER BY number DESC LIMIT 1"
+_LAST = "SELECT number, digest, first_body + bodies, tx FROM chain ORDER BY number DESC LIMIT 1"
 _PAGE_AFTER = (
     "SELECT number, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
 )
 _BODIES = "SELECT number, data FROM body WHERE number BETWEEN ? AND ?"
 _REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
 _STATE = f"""
-SELECT c.number, c.digest, c.first_body + c.bodies, r.value, u.value,
+SELECT c.number, c.digest, c.first_body + c.bodies, c.tx, r.value, u.value,
   EXISTS (SELECT 1 FROM setting WHERE name = '{RETENTION}'), EXISTS ({_REQUIRING})
 FROM property r CROSS JOIN property u LEFT JOIN (SELECT * FROM chain ORDER BY number DESC LIMIT 1) c
 WHERE r.name = 'rewritten' AND u.name = 'unfinished'
@@ -99,9 +99,10 @@ class _Last(NamedTuple):
     number: int
     digest: str
     next_body: int
+    tx: Instant
 
 
-_NONE = _Last(0, GENESIS, 1)
+_NONE = _Last(0, GENESIS, 1, 0)
 
 
 class Ledger:
@@ -315,12 +316,10 @@ class Ledger:
 
     def _go_on(self) -> None:
         """Learn the last row, in the turn to write."""
-        [(number, digest, next_body, rewritten, self._unfinished, self.is_limited, is_required)] = (
-            self.database.rows(_STATE)
-        )
+        [(*found, rewritten, self._unfinished, self.is_limited, is_required)] = self.database.rows(_STATE)
         if is_required:
             refuse_required(self.database)
-        last = _NONE if number is None else _Last(number, digest, next_body)
+        last = _NONE if found[0] is None else _Last(*found)
         if last[:2] != self._last[:2] or rewritten != self._rewritten:
             if rewritten == self._rewritten and not self._holds(*self._last[:2]):
                 self._refuse(self._last.number, "it was read before, and is missing or another one now")
@@ -426,7 +425,8 @@ class Ledger:
         if self._bytes is not None:
             self._bytes += len(raw) + sum(map(len, bodies))
         more = bool(head.get("more"))
-        writer.execute(_ADD, (number, instant(head["tx"]), part, more, first, len(bodies), digest, raw))
+        tx = instant(head["tx"])
+        writer.execute(_ADD, (number, tx, part, more, first, len(bodies), digest, raw))
         writer.executemany(
             _ADD_BODY,
             [
@@ -443,8 +443,8 @@ class Ledger:
         if _forgets(head):
             writer.execute(_HIDING, (number,))
         if not more:
-            standings.write(instant(head["tx"]))
-        return _Last(number, digest, first + len(bodies))
+            standings.write(tx)
+        return _Last(number, digest, first + len(bodies), tx)
 
     def append_verbatim(self, lines: Iterable[Verbatim]) -> None:
         """Write lines as they were recorded elsewhere, after the last one, within `Database.transaction`. Their digests are the caller's to check."""
@@ -544,7 +544,7 @@ class Ledger:
             return
         self._has_savepoint = False
         try:
-            self.database.writer.execute("COMMIT")
+            self.database.commit({"last": self._last.tx})
         except sqlite3.Error as error:
             raise self._not_committed(error) from error
         self._kept = self._last
