@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import re
 import sys
 import threading
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
@@ -274,3 +276,26 @@ def test_what_failed_leaves_nothing(clock: Clock, program: Callable[[GraphStore]
             told.append([without_ids(value) for value in everything(store)])
             assert store.verify().ok
     assert told[0] == told[1]
+
+
+@pytest.mark.in_process("looks at the working set")
+def test_a_transaction_leaves_nothing_for_the_collector(store: GraphStore) -> None:
+    store.add_node("fact", {"says": "on Tuesdays"}, id="old", key="day", valid_from="2026-01-01")
+    gc.disable()  # what it has read and changed goes by itself: a collection takes as long as a verb
+    try:
+        with store.transaction():
+            store.revise("old", {"says": "on Wednesdays"}, valid_from="2026-01-05")
+            store.add_node(
+                "fact",
+                {"says": "on Fridays"},
+                id="new",
+                key="day",
+                valid_from="2026-02-01",
+                derived_from="old",
+            )
+            store.record_event("error", "a report", related_to=["new"])
+            store.retract("new", reason="a slip")
+            left = weakref.ref(store._core.working)
+        assert left() is None
+    finally:
+        gc.enable()
