@@ -40,9 +40,7 @@ _ALL_OWN = f"SELECT {_PERIOD} FROM all_period p WHERE p.entity = ?1 AND +p.numbe
     f" UNION ALL SELECT {_STANDING.format(table, sort)} FROM all_{table} a WHERE a.entity = ?1 AND +a.line = 0"
     for table, sort in _SORTS.items()
 )
-_ALL_LINKS = (
-    f"SELECT {_LINK} FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number AND +p.number < {SPAN} WHERE l.{{0}} = ?1"
-)
+_ALL_LINKS = f"SELECT {_LINK} FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number AND +p.number < {SPAN} WHERE l.{{0}} = ?1"
 _ALL = {_OWN: _ALL_OWN, _FROM: _ALL_LINKS.format("source"), _TO: _ALL_LINKS.format("target")}
 """Finds all rows of an entity that are deep together, by their bit."""
 _PERIODS = f"""

@@ -28,7 +28,14 @@ Head = dict[str, Any]
 _BRANCH_TABLES = ("line", "closed", "link_closed", "taken_closed", "absence_closed", "shaky_closed")
 _NAMED = (*NUMBERED, "forgotten", "undone", "alias", "absence", "shaky")
 OF_BODIES = frozenset((*FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES))
-TABLES = (*(f"all_{name}" for name in _NAMED), *_BRANCH_TABLES, *DEEP_TABLES, *FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES)
+TABLES = (
+    *(f"all_{name}" for name in _NAMED),
+    *_BRANCH_TABLES,
+    *DEEP_TABLES,
+    *FIELD_TABLES,
+    SCOPE_TABLE,
+    *WORD_TABLES,
+)
 """The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (

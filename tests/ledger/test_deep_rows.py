@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -171,3 +171,140 @@ def test_a_read_of_a_deep_past_looks_at_few_rows(ledger: sqlite3.Connection, how
         if middle > MOST or most > MOST:
             grown[name, what] = middle, most
     assert not grown
+
+
+def lived(store: GraphStore, clock: Clock, chance: random.Random, count: int) -> None:
+    """Do so many verbs at random with a few things, over periods of all kinds."""
+    ids = ["one", "two", "three"]
+    for id in ids:
+        store.add_node("fact", {"n": 0}, id=id, valid_from=after(chance.randrange(50)))
+    store.record_event("error", "boom", id="boom", occurred_at=after(3))
+    for number in range(count):
+        clock.move(seconds=chance.choice((0, 1, 3)))
+        with suppress(GraphStoreError):
+            if chance.random() < 0.1:
+                with store.transaction():
+                    for _ in range(3):
+                        _do(store, chance, ids, number)
+            else:
+                _do(store, chance, ids, number)
+
+
+def _do(store: GraphStore, chance: random.Random, ids: list[str], number: int) -> None:
+    one, other = (
+        chance.sample([*ids, "boom"], 2)
+        if chance.random() < 0.3
+        else chance.choice((("one", "two"), ("two", "one")))
+    )
+    start = after(chance.randrange(100))
+    period = {"valid_from": start}
+    if chance.random() < 0.6:
+        period["valid_to"] = start + timedelta(seconds=chance.randrange(1, 40))
+    verb = chance.randrange(16)
+    if verb < 4:
+        store.revise(chance.choice(ids), {"n": number}, **period)
+    elif verb < 6:
+        store.retract(chance.choice(ids), reason="wrong", **period)
+    elif verb < 11:
+        kind = chance.choice(("derived_from", "derived_from", "reference", "contradicts", "supports", "uses"))
+        store.link(one, kind, other, **(period if chance.random() < 0.7 else {}))
+    elif verb == 11:
+        for link in chance.sample(
+            found := store.links_from(one) + store.backlinks_to(one), min(1, len(found))
+        ):
+            store.unlink(link.id, **(period if chance.random() < 0.5 else {}))
+    elif verb == 12:
+        store.confirm(chance.choice(ids), reason="looked at")
+    elif verb == 13:
+        store.undo(store.changes()[-1].tx, reason="a slip")
+    elif verb == 14:
+        new = store.add_node("fact", {"n": number}, id=f"new{number}", valid_from=start)
+        store.supersede(one, by=new.id, valid_from=start)
+        if chance.random() < 0.7:
+            store.retract(new.id, reason="not so")
+    else:
+        store.end(chance.choice(ids), at=start)
+
+
+ASKED = ("node", "links_from", "backlinks_to", "links_around", "things", "standings_of", "described")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_read_of_a_deep_past_is_what_all_its_rows_say(tmp_path: Path, seed: int) -> None:
+    """The rows of a copy in which nothing is deep answer the same, at every coordinate."""
+    chance, clock, path = random.Random(seed), Clock(), tmp_path / "memory.gs"
+    with graphstore.open(path, clock=clock, durability="interval") as store:
+        lived(store, clock, chance, 600)
+        store.erase("two", reason="private") if seed == 1 else None
+        assert () == store.verify().problems
+        with store.branch("draft") as branch:
+            branch.revise("one", {"n": -1})
+        assert [(1, 1)] == rows(path, "SELECT max(deep & 1), max(deep & 6 > 0) FROM entity")
+    with connected(path) as connection, closing(sqlite3.connect(":memory:")) as plain:
+        connection.backup(plain)
+        plain.execute("UPDATE all_entity SET deep = 0")
+        plain.execute("DELETE FROM deep_row")
+        kinds = None, None, '["reference", "uses"]', '["supersedes"]'
+        instants = [tx for (tx,) in connection.execute("SELECT tx FROM chain")]
+        numbers = [number for (number,) in connection.execute("SELECT number FROM entity")]
+        answers = 0
+        for _ in range(500):
+            values = {
+                "id": chance.choice(("one", "two", "three", "boom")),
+                "ids": '["one", "two", "three", "boom"]',
+                "numbers": str(numbers),
+                "number": chance.randrange(1, 40),
+                "valid": instant(after(chance.randrange(-5, 160)).isoformat()) + chance.choice((-1, 0, 1)),
+                "tx": chance.choice(instants) + chance.choice((-1, 0, 0, 1)),
+                "kinds": chance.choice(kinds),
+                "turned": chance.choice(
+                    (
+                        "{}",
+                        '{"contradicts": "contradicts"}',
+                        '{"derived_from": "source_of", "uses": "used_by"}',
+                    )
+                ),
+                "undone": "[]",
+            }
+            for name in ASKED:
+                found, expected = (
+                    each.execute(read(name), values).fetchall() for each in (connection, plain)
+                )
+                assert sorted(found, key=repr) == sorted(expected, key=repr), (name, values)
+                answers += len(found)
+        assert answers > 3_000
+
+
+def test_rows_that_a_transaction_shows_to_itself_are_followed(tmp_path: Path) -> None:
+    clock = Clock()
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        described(store, clock, "deep", "bounded", 80)
+        with suppress(ZeroDivisionError), store.transaction():
+            store.revise("deep", {"n": "here"}, valid_from=after(10), valid_to=after(20))
+            assert {"n": "here"} == store.as_of(valid=after(15)).node("deep").content
+            raise ZeroDivisionError
+        assert {"n": "here"} != store.as_of(valid=after(15)).node("deep").content
+        assert () == store.verify().problems
+        before = [
+            rows(tmp_path / "memory.gs", f"SELECT * FROM {table}") for table in ("deep_row", "deep_group")
+        ]
+        store.rebuild()
+        assert before == [
+            rows(tmp_path / "memory.gs", f"SELECT * FROM {table}") for table in ("deep_row", "deep_group")
+        ]
+        assert all(before)
+
+
+def test_a_branch_of_a_deep_past_reads_its_own_rows(tmp_path: Path) -> None:
+    clock = Clock()
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        described(store, clock, "deep", "appended", 80)
+        branch = store.branch("draft")
+        clock.move(seconds=5)
+        branch.revise("deep", {"n": "there"}, valid_from=after(30), valid_to=after(40))
+        store.revise("deep", {"n": "here"}, valid_from=after(35), valid_to=after(50))
+        found = [
+            [view.as_of(valid=after(at)).node("deep").content["n"] for at in (29, 33, 37, 45)]
+            for view in (store, branch)
+        ]
+        assert [[29, 33, "here", "here"], [29, "there", "there", 45]] == found
