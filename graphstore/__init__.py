@@ -16,7 +16,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphstore.faces import Aliases
+from graphstore.faces import Aliases, LateModules
 from graphstore.values import painter
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ __all__ = [
 
 painter.use(lambda: import_module("graphstore.show.pictures"))
 
+_CORE = ("graph", "ledger", "read", "search", "store", "values", "view", "write")
+sys.meta_path.insert(0, LateModules(*(f"{__name__}.{folder}" for folder in _CORE)))
 # `import graphstore.decay` finds what `from graphstore import decay` does.
 sys.meta_path.append(Aliases(__name__, _ROOMS))
 

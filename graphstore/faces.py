@@ -1,11 +1,13 @@
-"""Public names that stay importable wherever the files are; loaded on first use, so that importing stays cheap."""
+"""Public names that stay importable wherever the files are; modules that run on first use, so that importing stays cheap."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
@@ -48,3 +50,69 @@ class Aliases:
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._specs.pop(id(module))  # the import system has set that of the alias
+
+
+class LateModules:
+    """Finds the modules of some packages. Each runs when it is first asked for a name, not when it is imported.
+
+    `from graphstore.write import verbs` runs nothing; the first `verbs.add_node` does, and so does `from graphstore.write.verbs import add_node`. So a
+    module that few calls need is imported as a module. Packages themselves run at once.
+    """
+
+    def __init__(self, *packages: str) -> None:
+        self._packages = frozenset(packages)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name.rpartition(".")[0] not in self._packages:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None and spec.submodule_search_locations is None:
+            spec.loader = _LateLoader(spec.loader)
+        return spec
+
+
+class _LateLoader(Loader):
+    """Makes a module that waits for its first use."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader, self._lock, self._is_running = loader, RLock(), False
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _LateModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave it for later."""
+
+    def run(self, module: ModuleType) -> None:
+        """Run the module, once. What it asks of itself meanwhile it has to have already."""
+        with self._lock:
+            if self._is_running or type(module) is not _LateModule:
+                return
+            self._is_running = True
+            try:
+                self._loader.exec_module(module)
+                module.__spec__.loader = module.__loader__ = self._loader  # type: ignore[union-attr]
+                module.__class__ = ModuleType
+            finally:
+                self._is_running = False
+
+
+class _LateModule(ModuleType):
+    """A module that has not run. It has only the names that the import system gives to each."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in _GIVEN_AT_IMPORT:
+            object.__getattribute__(self, "__spec__").loader.run(self)
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _GIVEN_AT_IMPORT:
+            self.__spec__.loader.run(self)  # type: ignore[union-attr]
+        ModuleType.__setattr__(self, name, value)
+
+
+_GIVEN_AT_IMPORT = frozenset(
+    ("__class__", "__name__", "__spec__", "__loader__", "__package__", "__path__", "__file__", "__cached__")
+)
