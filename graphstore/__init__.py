@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     )
     from graphstore.events import timeline as timeline
     from graphstore.graph.engine import Result
+    from graphstore.ledger.copying import copy
     from graphstore.memory import embedders as embedders
     from graphstore.memory import lifecycle as lifecycle
     from graphstore.memory import recall as recall
-    from graphstore.opening import compact, copy, open, restore, verify
+    from graphstore.opening import compact, open, restore, verify
     from graphstore.sessions.segments import analysing as analysing
     from graphstore.sessions.transcripts import transcript as transcripts  # noqa: F401
     from graphstore.store import links as links
@@ -47,50 +48,45 @@ if TYPE_CHECKING:
     from graphstore.topics import consolidation as consolidation
     from graphstore.topics.consolidation import consolidate
     from graphstore.values import decay as decay
-    from graphstore.values.models import (
+    from graphstore.values.findings import (
         BranchInfo,
         Chain,
         Change,
         Contradiction,
-        Coordinate,
-        Event,
         FieldChange,
         Inspection,
-        Link,
-        LinkId,
         LinkInspection,
         LinkSupersession,
         Merge,
         MergeConflict,
-        Node,
         NodeChange,
         Problem,
         Recorded,
-        Snapshot,
         Step,
         Supersession,
         Verification,
-        Version,
         ViewDiff,
     )
+    from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snapshot, Version
     from graphstore.values.open_end import OPEN
     from graphstore.view.view import View
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "graphstore.opening": ("compact", "copy", "open", "restore", "verify"),
+    "graphstore.opening": ("compact", "open", "restore", "verify"),
+    "graphstore.ledger.copying": ("copy",),
     "graphstore.topics.consolidation": ("consolidate",),
     "graphstore.graph.engine": ("Result",),
     "graphstore.errors": (
         "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
         "WriteConflictError",
     ),
-    "graphstore.values.models": (
-        "BranchInfo", "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "LinkId", "LinkInspection",
-        "LinkSupersession", "Merge", "MergeConflict",
-        "Node", "NodeChange", "Problem", "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
+    "graphstore.values.findings": (
+        "BranchInfo", "Chain", "Change", "Contradiction", "FieldChange", "Inspection", "LinkInspection", "LinkSupersession", "Merge", "MergeConflict",
+        "NodeChange", "Problem", "Recorded", "Step", "Supersession", "Verification", "ViewDiff",
     ),
+    "graphstore.values.models": ("Coordinate", "Event", "Link", "LinkId", "Node", "Snapshot", "Version"),
     "graphstore.store.store": ("Branch", "GraphStore"),
     "graphstore.values.open_end": ("OPEN",),
     "graphstore.view.view": ("View",),

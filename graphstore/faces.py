@@ -94,7 +94,7 @@ class _LateLoader(Loader):
             try:
                 self._loader.exec_module(module)
                 module.__spec__.loader = module.__loader__ = self._loader  # type: ignore[union-attr]
-                module.__class__ = ModuleType
+                object.__setattr__(module, "__class__", ModuleType)
             finally:
                 self._is_running = False
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from graphstore.errors import ConflictError, InvalidError, LockedError
 from graphstore.ledger import backup as dumps
-from graphstore.ledger.copying import copy
 from graphstore.ledger.files import new_folder
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.locating import compact, here, locate, opening, verify
@@ -23,7 +22,7 @@ from graphstore.values.period import TimeLike
 if TYPE_CHECKING:
     from graphstore.view.vector_search import Embedder
 
-__all__ = ["compact", "copy", "open", "restore", "verify"]
+__all__ = ["compact", "open", "restore", "verify"]
 
 _DRIVERS = ("kuzu", "ladybug")
 _DURABILITY = ("commit", "interval")

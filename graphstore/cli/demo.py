@@ -19,7 +19,8 @@ import graphstore
 from graphstore.cli.printing import console, label, steps, table, walked
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.graph.texts import text
-from graphstore.values.models import Chain, Event, Node, Supersession
+from graphstore.values.findings import Chain, Supersession
+from graphstore.values.models import Event, Node
 from graphstore.values.period import when
 
 if TYPE_CHECKING:

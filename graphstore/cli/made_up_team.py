@@ -21,7 +21,8 @@ from graphstore.errors import ConflictError
 from graphstore.events import timeline
 from graphstore.memory.memory import Memory
 from graphstore.store.store import GraphStore
-from graphstore.values.models import Event, Recorded
+from graphstore.values.findings import Recorded
+from graphstore.values.models import Event
 
 DAYS = 14
 _PEOPLE = {"ana": "Ana Ruiz", "ben": "Ben Okoro", "chiara": "Chiara Rossi", "dmitri": "Dmitri Volkov"}

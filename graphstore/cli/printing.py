@@ -19,8 +19,8 @@ from pydantic import BaseModel
 from graphstore.cli.pager import SHOWN, echo
 from graphstore.sessions.review import Doubt
 from graphstore.store.sweeping import Swept
-from graphstore.values import models
-from graphstore.values.models import clauses, words
+from graphstore.values import findings, models
+from graphstore.values.findings import clauses, words
 from graphstore.values.period import exactly, when
 from graphstore.values.text import clean, described, line
 from graphstore.values.ways import Way
@@ -229,13 +229,13 @@ def show(value: object, out: Console | None = None) -> None:
     match value:
         case models.Node() | models.Event():
             _node(value, out)
-        case models.Inspection():
+        case findings.Inspection():
             _inspection(value, out)
-        case models.Supersession():
+        case findings.Supersession():
             _supersession(value, out)
-        case models.Chain():
+        case findings.Chain():
             _chain(value, out)
-        case models.Verification():
+        case findings.Verification():
             _verification(value, out)
         case Swept():
             _swept(value, out)
@@ -251,10 +251,10 @@ def show(value: object, out: Console | None = None) -> None:
 
 def _several(values: Sequence[Any], out: Console) -> None:
     match values:
-        case [models.Chain(), *_]:
+        case [findings.Chain(), *_]:
             for chain in values:
                 _chain(chain, out)
-        case [models.Change(), *_]:
+        case [findings.Change(), *_]:
             tx = _apart([one.tx for one in values])
             rows = [(tx[one.tx], one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), rows, out)
@@ -269,7 +269,7 @@ def _ends(link: models.Link) -> str:
     return "both" if ends == "stands / stands" else ends
 
 
-def _side(change: models.FieldChange, value: object, absent: str) -> str:
+def _side(change: findings.FieldChange, value: object, absent: str) -> str:
     """One side of a change; nothing where the field was not there."""
     if change.type == absent:
         return ""
@@ -293,18 +293,18 @@ _TABLES: dict[type, _Table] = {
             when(one.tx_to, ""), one.trigger, one.source, label(one),
         ),
     ),
-    models.FieldChange: (
+    findings.FieldChange: (
         ("", "field", "old", "new"),
         lambda one: (one.type, one.path, _side(one, one.old, "added"), _side(one, one.new, "removed")),
     ),
-    models.Contradiction: (
+    findings.Contradiction: (
         ("", "one", "says", "other", "says", "kept", "reason"),
         lambda one: (
             "says so" if one.link is not None else one.about or "", one.source.id, label(one.source), one.target.id,
             label(one.target), one.decision or ("over" if one.settled else ""), None if one.link is None else one.link.reason,
         ),
     ),
-    models.Shaky: (
+    findings.Shaky: (
         ("id", "shaky", "rests on", "which is", "since", "why", "by"),
         lambda one: (
             one.node.id, label(one.node), one.root.id, one.root.standing, when(one.recorded_at), one.why, "; ".join(map(str, one.links)),
@@ -312,7 +312,7 @@ _TABLES: dict[type, _Table] = {
     ),
     models.Snapshot: (("snapshot", "valid", "tx", "by"), lambda one: (one.name, one.valid, one.tx, one.author)),
     Doubt: (("version", "unsure", "why", "of"), lambda one: (one.ref, one.decision, one.reasoning, one.text)),
-    models.BranchInfo: (
+    findings.BranchInfo: (
         ("branch", "begins with", "transactions", "last", "merged"),
         lambda one: (one.name, when(one.forked_at), one.transactions, when(one.last_tx, ""), when(one.merged_at, "")),
     ),
@@ -345,7 +345,7 @@ def _node(node: models.Node | models.Event, out: Console) -> None:
             out.print(f"  {line}", soft_wrap=True)
 
 
-def _inspection(found: models.Inspection, out: Console) -> None:
+def _inspection(found: findings.Inspection, out: Console) -> None:
     _node(found.node, out)
     for title, links in (("links", found.links), ("backlinks", found.backlinks)):
         if links:
@@ -361,7 +361,7 @@ def _inspection(found: models.Inspection, out: Console) -> None:
         _several(found.history, out)
 
 
-def _supersession(found: models.Supersession, out: Console) -> None:
+def _supersession(found: findings.Supersession, out: Console) -> None:
     out.print(f"{found.subject.id}  {label(found.subject)}", style="bold")
     steps(found, out)
     for thing in found.current:
@@ -372,7 +372,7 @@ def _supersession(found: models.Supersession, out: Console) -> None:
         out.print(f"  nothing stands in its place; it is {found.standing}.", style="yellow")
 
 
-def steps(found: models.Supersession, out: Console, most: int | None = None, begin: str = "  ") -> None:
+def steps(found: findings.Supersession, out: Console, most: int | None = None, begin: str = "  ") -> None:
     """The first steps of a supersession, in up to three lines each."""
     for step, of in list(zip(found.chain, found.of_steps, strict=True))[:most]:
         what, *more = clauses(step)
@@ -382,7 +382,7 @@ def steps(found: models.Supersession, out: Console, most: int | None = None, beg
             out.print(f"{begin}   {part}", style=style)
 
 
-def walked(chain: models.Chain) -> Iterator[tuple[models.Node | models.Event, int, str | None]]:
+def walked(chain: findings.Chain) -> Iterator[tuple[models.Node | models.Event, int, str | None]]:
     """Each thing of a chain under the one it was reached from: the thing, how deep, and the reason of the link."""
     things = {thing.id: thing for thing in (chain.root, *chain.nodes)}
     near: dict[str, list[tuple[str, str | None]]] = {}
@@ -401,7 +401,7 @@ def walked(chain: models.Chain) -> Iterator[tuple[models.Node | models.Event, in
             waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
 
 
-def _chain(chain: models.Chain, out: Console) -> None:
+def _chain(chain: findings.Chain, out: Console) -> None:
     for thing, depth, reason in walked(chain):
         since = thing.valid_from if isinstance(thing, models.Node) else thing.occurred_at
         out.print(f"{'   ' * (depth - 1)}└─ " if depth else "", end="")
@@ -451,7 +451,7 @@ def _swept(found: Swept, out: Console) -> None:
     )
 
 
-def _verification(found: models.Verification, out: Console) -> None:
+def _verification(found: findings.Verification, out: Console) -> None:
     if found.ok:
         out.print(f"sound: {found.transactions} transactions ({', '.join(found.checked)}).", style="green")
     else:

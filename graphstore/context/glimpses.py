@@ -19,20 +19,10 @@ from graphstore.show.layout import Lane, Place, layout
 from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values.coordinates import Axis
+from graphstore.values.findings import Chain, Change, LinkInspection, Shaky, Step, Supersession
 from graphstore.values.inputs import at_least_one, text_of
 from graphstore.values.inputs import ids as id_list
-from graphstore.values.models import (
-    Chain,
-    Change,
-    Event,
-    Link,
-    LinkInspection,
-    Node,
-    Shaky,
-    Step,
-    Supersession,
-    Value,
-)
+from graphstore.values.models import Event, Link, Node, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment
 from graphstore.values.text import line
 from graphstore.view.view import Reader, View

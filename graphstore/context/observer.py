@@ -27,9 +27,10 @@ from graphstore.memory.memory import Memory
 from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.store.upsert import Place, entity, keep, kept_in
+from graphstore.values.findings import Recorded
 from graphstore.values.inputs import at_least_one, ids, optional_text, text_of
 from graphstore.values.layers import BUILT_IN, CHUNK
-from graphstore.values.models import Event, Node, Recorded, Value
+from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment, when
 from graphstore.view.rows import Rows
 from graphstore.view.sight import Sight

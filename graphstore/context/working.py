@@ -12,8 +12,9 @@ from graphstore.errors import InvalidError
 from graphstore.events.correlation import microseconds
 from graphstore.store import registry, upsert
 from graphstore.store.upsert import Place, entity, keep, kept_in
+from graphstore.values.findings import Recorded
 from graphstore.values.inputs import optional_text, text_of
-from graphstore.values.models import Event, Node, Recorded, Value
+from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import TimeLike
 from graphstore.view.view import Reader
 

@@ -53,8 +53,9 @@ from graphstore.events.regressions import (
 )
 from graphstore.store import registry
 from graphstore.store.store import Store
+from graphstore.values.findings import Recorded
 from graphstore.values.inputs import at_least_one, json_object, text_of
-from graphstore.values.models import Event, Json, Recorded
+from graphstore.values.models import Event, Json
 from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
 from graphstore.view.sight import Sight
 from graphstore.write.recording import occur

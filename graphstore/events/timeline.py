@@ -26,8 +26,9 @@ from graphstore.show.scenes import Bar, Scene
 from graphstore.store import registry
 from graphstore.values import file_access, spans
 from graphstore.values.event_fields import ENDED_AT
+from graphstore.values.findings import Recorded
 from graphstore.values.inputs import at_least_one, text_of
-from graphstore.values.models import Event, Recorded, Value
+from graphstore.values.models import Event, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment, when
 from graphstore.values.spans import SpanEvent, Twig
 from graphstore.values.text import line

@@ -26,8 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
 from graphstore.graph.guard import (
-    LIMITS,
-    Limits,
     Statement,
     check_aggregates,
     check_nulls,
@@ -37,6 +35,7 @@ from graphstore.graph.guard import (
     split,
     widened,
 )
+from graphstore.graph.limits import LIMITS, Limits
 from graphstore.graph.once_each import once_each
 from graphstore.graph.result import (
     Entity,

@@ -20,7 +20,7 @@ from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from graphstore.graph.graph_from_rows import Span, State
-    from graphstore.graph.guard import Limits
+    from graphstore.graph.limits import Limits
     from graphstore.graph.projection import Projection
     from graphstore.graph.result import Result
     from graphstore.graph.view_graph import ViewGraph
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from graphstore.ledger.ledger import Ledger
     from graphstore.ledger.scoped_ledger import ScopedLedger
     from graphstore.values.coordinates import Axis
-    from graphstore.values.models import Problem
+    from graphstore.values.findings import Problem
 
 KEPT_VIEWS = 4
 _FREE_EVERY = 5.0  # seconds; a graph that is built right after takes three times as long, since its pages are requested again
@@ -231,7 +231,7 @@ class Graphs:
         """Return the answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
         from graphstore.graph import period_graph
         from graphstore.graph.graph_from_rows import Span
-        from graphstore.graph.guard import LIMITS
+        from graphstore.graph.limits import LIMITS
 
         found = period_graph.at_each(cypher, params)
         if found is None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from graphstore.errors import QueryError
+from graphstore.graph.limits import LIMITS, Limits
 
 _TOKEN = re.compile(
     r"""
@@ -89,23 +90,6 @@ SIDE_EFFECTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much one query may say and get. The engine's parser and binder take no less than twice as much of each, in under a second."""
-
-    characters: int = 100_000
-    tokens: int = 10_000
-    clauses: int = 256
-    depth: int = 32
-    """Brackets of any kind within each other: lists, maps, calls, subqueries, types."""
-    cases: int = 8
-    """CASE within CASE: each level doubles what the parser does."""
-    signs: int = 64
-    """NOT, - and + before one another."""
-    rows: int = 1_000_000
-
-
-LIMITS = Limits()
 _KEPT, _SHORT = 64, 4_096  # so many texts that were read last, of at most so many characters
 _CLAUSES = frozenset({"MATCH", "UNWIND", "WITH", "RETURN", "UNION", "CALL"})
 _SIGNS = frozenset({"NOT", "-", "+"})

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from graphstore.errors import QueryError
 from graphstore.graph import macros
 from graphstore.graph.graph_from_rows import Span
-from graphstore.graph.guard import Limits, Statement, parse, pieces
+from graphstore.graph.guard import Statement, parse, pieces
+from graphstore.graph.limits import Limits
 from graphstore.graph.once_each import Edit, Pattern, Token, condition, edited, returns_all, tokens_of
 from graphstore.graph.view_graph import named_labels, named_tables
 from graphstore.values.period import BEGINNING, OPEN, Instant

@@ -27,8 +27,9 @@ from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.read.columns import Mark
 from graphstore.values import libraries
+from graphstore.values.findings import Problem
 from graphstore.values.gc_pause import no_collecting
-from graphstore.values.models import Json, Problem
+from graphstore.values.models import Json
 from graphstore.values.vocabulary import KINDS
 
 if TYPE_CHECKING:

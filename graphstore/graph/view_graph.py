@@ -12,7 +12,8 @@ import pyarrow as pa
 from graphstore.errors import QueryError
 from graphstore.graph import macros, unknown_names
 from graphstore.graph.graph_from_rows import LABELS
-from graphstore.graph.guard import LIMITS, Limits, parse
+from graphstore.graph.guard import parse
+from graphstore.graph.limits import LIMITS, Limits
 from graphstore.graph.once_each import PLACE, labels_at, once_each
 from graphstore.graph.projection import Pen
 from graphstore.graph.properties import FieldKind

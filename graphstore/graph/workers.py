@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 from graphstore import errors
 from graphstore.errors import EngineError, GraphStoreError, QueryError
 from graphstore.graph.engine import Engine, seconds_limit, stopping_event
-from graphstore.graph.guard import LIMITS, Limits
+from graphstore.graph.limits import LIMITS, Limits
 from graphstore.graph.result import Result
 from graphstore.graph.worker import receive, send, stream, table_of
 

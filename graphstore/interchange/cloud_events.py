@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphstore.errors import InvalidError
 from graphstore.store import registry
-from graphstore.values.models import Change
+from graphstore.values.findings import Change
 from graphstore.values.period import TimeLike, instant, iso
 
 try:

@@ -12,13 +12,13 @@ from zlib import crc32
 import orjson
 
 from graphstore.errors import DamageError
+from graphstore.ledger import row_writing
+from graphstore.ledger import standings as standing_rows
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.chain import GENESIS, digest_of, refuse_unknown
 from graphstore.ledger.creating import is_in_recorded_file
 from graphstore.ledger.damage import damage
 from graphstore.ledger.database import SCHEMA, Database
-from graphstore.ledger.row_writing import OF_BODIES, TABLES, RowWriter
-from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.statements import schema_statements
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import instant
@@ -159,12 +159,12 @@ def check_copy(database: Database) -> bool:
 
 def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
     """Write all rows of the chain into tables that are empty."""
-    standings = StandingWriter(connection)
+    standings = standing_rows.StandingWriter(connection)
     at, rows = 0, None
     while lines := connection.execute(_CHAIN, (at,)).fetchall():
         for number, first_body, raw in lines:
             at, head = number, orjson.loads(raw)
-            rows = RowWriter(connection, head, first_body, words, before=rows)
+            rows = row_writing.RowWriter(connection, head, first_body, words, before=rows)
             for note in rows.write():
                 standings.note(*note)
             if not head.get("more"):
@@ -174,8 +174,10 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
 def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
     """Drop the tables of rows and all views, make them by the schema of this release, and write their rows from the chain."""
     for name, kind, _ in connection.execute(_SCHEMA.format("main")).fetchall():
-        is_old = f"all_{name}" in TABLES  # before schema 4 the tables of the trunk alone had these names
-        if kind == "view" or (kind == "table" and (name in TABLES or is_old)):
+        is_old = (
+            f"all_{name}" in row_writing.TABLES
+        )  # before schema 4 the tables of the trunk alone had these names
+        if kind == "view" or (kind == "table" and (name in row_writing.TABLES or is_old)):
             connection.execute(f"DROP {kind} {name}")
     there = {name for name, _, _ in connection.execute(_SCHEMA.format("main"))}
     for statement in _STATEMENTS:
@@ -216,8 +218,10 @@ def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:
         connection.execute("INSERT OR REPLACE INTO main.property SELECT * FROM ledger.property")
         write_rows(connection, words)
         [(made, expected)] = connection.execute(_ANALYZERS)
-        for table in TABLES:
-            if (words is None and table in OF_BODIES) or (made != expected and table in WORD_TABLES):
+        for table in row_writing.TABLES:
+            if (words is None and table in row_writing.OF_BODIES) or (
+                made != expected and table in WORD_TABLES
+            ):
                 continue  # made of damaged bodies, or by another stemmer than that of this process
             for difference in _differing(connection, table):
                 yield f"{difference}. `graphstore rebuild` makes the rows anew from the chain."

@@ -18,26 +18,28 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from weakref import WeakSet, finalize
 
 import orjson
 
 from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger import checking, server_file
 from graphstore.ledger import erasing as rewrite
-from graphstore.ledger.checking import check_copy, faults
+from graphstore.ledger import snapshot_readers as reading_snapshots
 from graphstore.ledger.copies import NOTE, OLD_VECTORS, known_reach, remove_copies, shortage
 from graphstore.ledger.creating import create_ledger, empty_ledger, record_file
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.file_lock import try_lock
 from graphstore.ledger.files import open_plain, own_folder, plain_bytes, remove_cut
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.server_file import MEMORY
-from graphstore.ledger.snapshot_readers import snapshot_readers
 from graphstore.ledger.upgrade import OLD, remove_old, upgrade_folder
 from graphstore.ledger.write_lock import program
-from graphstore.values.models import Problem
+from graphstore.values import findings
 from graphstore.values.period import Instant
+
+if TYPE_CHECKING:
+    from graphstore.values.findings import Problem
 
 _GRAPH_LOCK = "graph.lock"
 _BRIEFLY = 1.0  # seconds to wait for other writers when a store is closed
@@ -76,7 +78,7 @@ class Folder:
         place._opened = []
         place._remove = finalize(place, _removed, str(place.path), os.getpid(), place._opened)
         place.shown = place.tables = None
-        place.named, place.shared = MEMORY, False
+        place.named, place.shared = server_file.MEMORY, False
         _in_memory.add(place)
         return place
 
@@ -142,7 +144,7 @@ class Folder:
                     f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
                     "that opens their files follows links."
                 )
-        is_copy = not self.read_only and check_copy(ledger.database)
+        is_copy = not self.read_only and checking.check_copy(ledger.database)
         known = known_reach(self.path)
         if known is not None and known.last_tx > ledger.last_tx():
             [(transactions, last_tx)] = ledger.database.rows(_TRANSACTIONS)
@@ -197,15 +199,16 @@ class Folder:
         try:
             with contextlib.closing(self.read_ledger()) as ledger:
                 with ledger.snapshot() as database:
-                    wrong = [*faults(database)]
+                    wrong = [*checking.faults(database)]
                 if ledger.hides_contents() and not self.read_only:
                     wrong.append((0, "forgotten contents are in files beside it still. Reopen the store."))
                 found = [
-                    Problem(file=str(self.file), line=number or None, message=why) for number, why in wrong
+                    findings.Problem(file=str(self.file), line=number or None, message=why)
+                    for number, why in wrong
                 ]
                 [(transactions, last_tx)] = ledger.database.rows(_TRANSACTIONS)
         except EngineError as error:
-            return found or [Problem(file=str(self.file), line=None, message=str(error))], 0, 0
+            return found or [findings.Problem(file=str(self.file), line=None, message=str(error))], 0, 0
         return found, transactions, last_tx
 
     # ------------------------------------------------------------------ removing
@@ -213,7 +216,7 @@ class Folder:
     def _tell_of_bytes(self, ledger: Ledger) -> None:
         """Note that bytes of what was removed are still in the files, and which processes keep them there, where the system tells."""
         if ledger.bytes_left:
-            readers = snapshot_readers(self.file.with_name(f"{NAME}-shm"))
+            readers = reading_snapshots.snapshot_readers(self.file.with_name(f"{NAME}-shm"))
             who = " and ".join(f"pid {pid}{program(pid)}" for pid in readers) or "another process"
             self.notices.append(
                 f"bytes of what was erased or evicted are still in {self.file}: an old snapshot of it is being read by {who}. They are removed "

@@ -10,12 +10,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from zlib import crc32
 
 import orjson
 
 from graphstore.errors import EngineError, LockedError
+from graphstore.ledger import forgotten_bodies, row_writing
+from graphstore.ledger import standings as standing_rows
 from graphstore.ledger.chain import (
     FORGETTING,
     FORGOTTEN,
@@ -30,12 +32,13 @@ from graphstore.ledger.chain import (
 from graphstore.ledger.checking import make_rows_anew, upgrade_schema
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
-from graphstore.ledger.forgotten_bodies import bodies_left, remove_unknown, remove_vectors
-from graphstore.ledger.row_writing import KnownNumbers, RowWriter, clear
-from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.statements import read
 from graphstore.ledger.word_rows import WordRows
 from graphstore.values.period import BEGINNING, Instant, instant, iso, moment
+
+if TYPE_CHECKING:
+    from graphstore.ledger.row_writing import KnownNumbers, RowWriter
+    from graphstore.ledger.standings import StandingWriter
 
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """Errors of a COMMIT that failed before the frame that marks it was whole: the WAL then ends before it for every reader, after a crash too."""
@@ -384,8 +387,8 @@ class Ledger:
                 last = self._insert(last, part, head, encoded(head, bodies), standings, known)
             if any(_forgets(head) for head, _ in lines):
                 writer, tx = self.database.writer, instant(lines[-1][0]["tx"])
-                remove_vectors(writer, tx)
-                self._remove(writer, bodies_left(writer, tx))
+                forgotten_bodies.remove_vectors(writer, tx)
+                self._remove(writer, forgotten_bodies.bodies_left(writer, tx))
         except sqlite3.Error as error:
             self._take_back(f"cannot write {self.path}: {error}.")
             raise self._not_written(error) from error
@@ -401,7 +404,7 @@ class Ledger:
         kept, self._standings = self._standings, None
         if kept is not None and kept[0] == digest and kept[1].connection is self.database.writer:
             return kept[1]
-        return StandingWriter(self.database.writer)
+        return standing_rows.StandingWriter(self.database.writer)
 
     def _not_written(self, error: sqlite3.Error) -> EngineError:
         full = " Free some space and do it again." if "full" in str(error) else ""
@@ -436,7 +439,9 @@ class Ledger:
         )
         (written, before), self._wrote = self._wrote, ("", None)
         before = before if written == head["prev"] else None
-        rows = RowWriter(writer, head, first, self._words, before=before, bodies=bodies, known=known)
+        rows = row_writing.RowWriter(
+            writer, head, first, self._words, before=before, bodies=bodies, known=known
+        )
         for note in rows.write():
             standings.note(*note)
         self._wrote = digest, rows
@@ -449,12 +454,12 @@ class Ledger:
     def append_verbatim(self, lines: Iterable[Verbatim]) -> None:
         """Write lines as they were recorded elsewhere, after the last one, within `Database.transaction`. Their digests are the caller's to check."""
         self._add_after(self._last_row(), lines)
-        if self.hides_contents() and not bodies_left(self.database.writer, BEGINNING):
+        if self.hides_contents() and not forgotten_bodies.bodies_left(self.database.writer, BEGINNING):
             self.database.run(_REMOVED_ALL)  # they were removed elsewhere
 
     def _add_after(self, last: _Last, lines: Iterable[Verbatim]) -> None:
         begun, part = None, 0
-        standings = StandingWriter(self.database.writer)
+        standings = standing_rows.StandingWriter(self.database.writer)
         for line in lines:
             head = orjson.loads(line.head)
             part = part + 1 if head["tx"] == begun else 0
@@ -645,7 +650,10 @@ class Ledger:
         """
         with self.database.transaction(timeout) as connection:
             for (since,) in connection.execute(_FORGOTTEN_FROM).fetchall():
-                had_vectors, numbers = remove_vectors(connection, since), bodies_left(connection, since)
+                had_vectors, numbers = (
+                    forgotten_bodies.remove_vectors(connection, since),
+                    forgotten_bodies.bodies_left(connection, since),
+                )
                 if had_vectors or numbers:
                     self._remove(connection, numbers)
         removals = self._property("removals")
@@ -658,7 +666,7 @@ class Ledger:
         """Have no read find the bodies that are left of what was forgotten, in a ledger that is only read: whoever writes it removes them."""
         if self.hides_contents():
             with contextlib.closing(self.database.connect(read_only=True)) as connection:
-                self.database.hide_bodies(bodies_left(connection, BEGINNING))
+                self.database.hide_bodies(forgotten_bodies.bodies_left(connection, BEGINNING))
 
     def _remove(self, connection: sqlite3.Connection, numbers: list[int]) -> None:
         """Remove bodies within a transaction. `finish_removal` removes their bytes."""
@@ -696,13 +704,13 @@ class Ledger:
             last = self._last_row()
             connection.execute("DELETE FROM chain")
             connection.execute("DELETE FROM body")
-            clear(connection)
+            row_writing.clear(connection)
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'rewritten'")
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
             self._add_after(last, lines)
-            remove_unknown(connection)
+            forgotten_bodies.remove_unknown(connection)
             # what left may have been all that shared a reason with what was forgotten before
-            if numbers := bodies_left(connection, BEGINNING):
+            if numbers := forgotten_bodies.bodies_left(connection, BEGINNING):
                 self._remove(connection, numbers)
             if not hides:
                 connection.execute(_REMOVED_ALL)

@@ -9,18 +9,21 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.ledger import server_file
 from graphstore.ledger.copies import known_reach, shortage
 from graphstore.ledger.creating import refuse_unfit
 from graphstore.ledger.database import LOCK, Database
 from graphstore.ledger.database import NAME as LEDGER
 from graphstore.ledger.files import own_bytes, way_out
 from graphstore.ledger.folder import Folder
-from graphstore.ledger.server_file import LOG, MEMORY, SERVED
 from graphstore.ledger.upgrade import JOURNAL, check_old, needs_upgrade
-from graphstore.values.models import Problem, Verification
+from graphstore.values import findings
+
+if TYPE_CHECKING:
+    from graphstore.values.findings import Verification
 
 COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
 _TRIES = 100
@@ -37,7 +40,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
     """
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or "\0" in os.fspath(path):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
-    if os.fspath(path) == MEMORY:
+    if os.fspath(path) == server_file.MEMORY:
         if read_only:
             raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
         return Folder.in_memory()
@@ -113,7 +116,7 @@ def _holds_other_things(place: Path) -> bool:
         return False
     being_made = f"{LEDGER}.part"  # and the files of SQLite next to it
     names = {entry.name for entry in place.iterdir() if not entry.name.startswith(being_made)}
-    if names - {LOCK, LOG, JOURNAL, SERVED}:
+    if names - {LOCK, server_file.LOG, JOURNAL, server_file.SERVED}:
         return True
     return (place / JOURNAL).is_dir() and any((place / JOURNAL).iterdir())
 
@@ -126,8 +129,8 @@ def verify(path: str | os.PathLike[str]) -> Verification:
         problems, transactions, last_tx = check_old(place.path) if is_old else place.check()
         truth = place.path / JOURNAL if is_old else place.file
         if transactions and (lost := shortage(truth, known, transactions, last_tx)):
-            problems.append(Problem(file=str(truth), line=None, message=lost))
-        return Verification(
+            problems.append(findings.Problem(file=str(truth), line=None, message=lost))
+        return findings.Verification(
             ok=not problems, problems=tuple(problems), transactions=transactions, checked=("journal",)
         )
 

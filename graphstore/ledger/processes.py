@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -67,6 +66,8 @@ else:
             return None
 
     def _shown_start(pid: int) -> str | None:
+        import subprocess  # on Linux nothing else here needs it
+
         try:
             shown = subprocess.run(
                 ["ps", "-o", "lstart=", "-p", str(pid)],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +31,7 @@ def announce(place: Path, url: str | None) -> None:
         "url": url,
         "pid": os.getpid(),
         "process": process_start(os.getpid()),
-        "host": socket.gethostname(),
+        "host": _host(),
         "started": datetime.now(UTC).isoformat(),
     }
     before = os.umask(0o177)
@@ -114,13 +113,19 @@ def _is_alive(server: dict[str, Any]) -> bool:
     return lives(pid) and (recorded is None or found is None or recorded == found)
 
 
+def _host() -> str:
+    import socket  # which opening a store that nobody serves does without
+
+    return socket.gethostname()
+
+
 def server_record(place: Path) -> dict[str, Any] | None:
     """Return the same of the last server of this machine, also of one that was killed."""
     try:
         server = orjson.loads(own_bytes(place / SERVED))
     except (OSError, orjson.JSONDecodeError):
         return None
-    if not isinstance(server, dict) or server.get("host") != socket.gethostname():
+    if not isinstance(server, dict) or server.get("host") != _host():
         return None
     url, pid = server.get("url"), server.get("pid")
     if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):

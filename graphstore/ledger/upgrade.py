@@ -19,8 +19,10 @@ from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger import old_journal
 from graphstore.ledger.chain import Verbatim
 from graphstore.ledger.copies import known_reach, remove_copies, saved_reach, shortage
 from graphstore.ledger.creating import create_ledger
@@ -28,10 +30,13 @@ from graphstore.ledger.database import LOCK, NAME, Database
 from graphstore.ledger.file_lock import is_locked
 from graphstore.ledger.files import open_plain, patiently, remove_tree, sync_folder
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.old_journal import OldJournal
 from graphstore.ledger.write_lock import WriteLock, command
-from graphstore.values.models import Problem
+from graphstore.values import findings
 from graphstore.values.period import Instant
+
+if TYPE_CHECKING:
+    from graphstore.ledger.old_journal import OldJournal
+    from graphstore.values.findings import Problem
 
 JOURNAL, OLD = "journal", "journal-0.1"
 _FRESH = "upgrading"
@@ -131,21 +136,25 @@ def _finish_replacing(path: Path) -> None:
 
 def check_old(path: Path) -> tuple[list[Problem], int, Instant]:
     """Read the journal of a store of release 0.1. Return what is wrong with it, how many transactions it has, and when the last one was."""
-    journal = OldJournal(path / JOURNAL)
+    journal = old_journal.OldJournal(path / JOURNAL)
     try:
         for _ in journal.read():
             pass
     except DamageError as error:
         file, _, rest = str(error).partition(" line ")
         number = rest.split(":", 1)[0]
-        return [Problem(file=file, line=int(number) if number.isdigit() else None, message=str(error))], 0, 0
+        return (
+            [findings.Problem(file=file, line=int(number) if number.isdigit() else None, message=str(error))],
+            0,
+            0,
+        )
     except (OSError, EngineError) as error:
         file = str(getattr(error, "filename", None) or journal.folder)
-        return [Problem(file=file, line=None, message=f"it cannot be read: {error}")], 0, 0
+        return [findings.Problem(file=file, line=None, message=f"it cannot be read: {error}")], 0, 0
     problems, torn = [], journal.torn
     if torn is not None and torn.size and not _is_held(path):  # else it is being written
         why = f"{torn.size} bytes of a commit that was never acknowledged"
-        problems.append(Problem(file=str(torn.file), line=torn.line, message=why))
+        problems.append(findings.Problem(file=str(torn.file), line=torn.line, message=why))
     return problems, journal.transactions, journal.last_tx
 
 
@@ -216,7 +225,7 @@ def _copied(path: Path, target: Path) -> OldJournal:
     """Write the lines of a journal into an empty ledger, and leave all of it in its one file. Returns the journal."""
     source = path / JOURNAL
     known = saved_reach(path) or known_reach(path)
-    journal, hashed = OldJournal(source), blake2b()
+    journal, hashed = old_journal.OldJournal(source), blake2b()
 
     def lines() -> Iterator[Verbatim]:
         for transaction in journal.read():

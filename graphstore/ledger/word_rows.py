@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from graphstore.values import searched_text
 from graphstore.values.models import Json
-from graphstore.values.searched_text import text_of_event, text_of_node
 
 if TYPE_CHECKING:
     from graphstore.values.words import Analyzer
@@ -146,7 +146,7 @@ def _fresh(texts: Iterable[Text], analyzer: Analyzer) -> Iterator[tuple[int, byt
         if body is None:
             yield version, b""
             continue
-        text = text_of_event(body) if is_event else text_of_node(body, kind, key)
+        text = searched_text.text_of_event(body) if is_event else searched_text.text_of_node(body, kind, key)
         yield version, "\n".join(analyzer.terms(text)).encode("utf-8", "surrogatepass")
 
 

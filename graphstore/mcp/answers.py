@@ -13,22 +13,8 @@ import orjson
 from pydantic import Field
 
 from graphstore.mcp.shapes import RARE
-from graphstore.values.models import (
-    UPRIGHT,
-    Chain,
-    Change,
-    Contradiction,
-    Event,
-    FieldChange,
-    How,
-    Json,
-    Link,
-    Node,
-    Standing,
-    Value,
-    Version,
-    words,
-)
+from graphstore.values.findings import Chain, Change, Contradiction, FieldChange, words
+from graphstore.values.models import UPRIGHT, Event, How, Json, Link, Node, Standing, Value, Version
 from graphstore.values.period import during, exactly, when
 from graphstore.values.text import because, line
 from graphstore.view.view import View

@@ -28,7 +28,8 @@ from graphstore.memory import recall
 from graphstore.store import over_time
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
-from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version, words
+from graphstore.values.findings import words
+from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version
 from graphstore.values.period import instant, iso
 from graphstore.values.text import line
 from graphstore.view.view import View

@@ -12,7 +12,8 @@ from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
 from graphstore.memory import recall
 from graphstore.search.search import words as search_words
 from graphstore.values import sameness
-from graphstore.values.models import OUTSIDE, UPRIGHT, Event, Link, Node, Step, Supersession, words
+from graphstore.values.findings import OUTSIDE, Step, Supersession, words
+from graphstore.values.models import UPRIGHT, Event, Link, Node
 from graphstore.values.period import during, instant, moment, when
 from graphstore.values.text import given_text, line
 from graphstore.view.view import View

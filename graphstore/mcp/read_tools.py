@@ -38,8 +38,9 @@ from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.search.search import words
 from graphstore.values.decay import Decay
-from graphstore.values.models import Chain, Event, Json, Link, Node
-from graphstore.values.models import words as words_of
+from graphstore.values.findings import Chain
+from graphstore.values.findings import words as words_of
+from graphstore.values.models import Event, Json, Link, Node
 from graphstore.values.text import because, given_text, line
 from graphstore.values.words import asked_fields, remaining
 from graphstore.view.filters import Filters

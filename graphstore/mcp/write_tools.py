@@ -19,7 +19,8 @@ from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.store.store import Store
 from graphstore.values import sameness
-from graphstore.values.models import UPRIGHT, Change, Event, Inspection, Node, Recorded
+from graphstore.values.findings import Change, Inspection, Recorded
+from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
 from graphstore.view.view import View

@@ -7,8 +7,8 @@ from graphstore.read.described import chain_of
 from graphstore.read.ids import resolve
 from graphstore.read.linked import Linked
 from graphstore.read.points import Point, as_json
+from graphstore.values.findings import Chain
 from graphstore.values.inputs import at_least_one
-from graphstore.values.models import Chain
 
 CAUSES = Statement("causes", Linked)
 EFFECTS = Statement("effects", Linked)

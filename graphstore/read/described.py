@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
@@ -13,23 +13,15 @@ from graphstore.read.ids import LARGEST, Id, known, resolve
 from graphstore.read.linked import Linked, link_of, link_periods, link_rows_around, links_around
 from graphstore.read.points import Point, as_json
 from graphstore.read.settings import snapshots
-from graphstore.values import content_diff, coordinates, spans
+from graphstore.values import content_diff, coordinates, findings, spans
 from graphstore.values.inputs import at_least_one, authorized_of, json_object, optional_text
 from graphstore.values.keys import slot_name, topic_name
-from graphstore.values.models import (
-    UPRIGHT,
-    Chain,
-    Event,
-    FieldChange,
-    Json,
-    Link,
-    Node,
-    Standing,
-    Status,
-    Version,
-)
+from graphstore.values.models import UPRIGHT, Event, Json, Link, Node, Standing, Status, Version
 from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, moment
 from graphstore.values.text import text_of_body
+
+if TYPE_CHECKING:
+    from graphstore.values.findings import Chain, FieldChange
 
 
 class Described(NamedTuple):
@@ -277,7 +269,9 @@ def chain_of(point: Point, ids: list[str], walked: Iterable[Linked], truncated: 
         return None
     links = [link_of(point, row, found[row.source].standing, found[row.target].standing) for row in walked]
     nodes = tuple([found[id] for id in ids[1:]])
-    return Chain.made({"root": found[ids[0]], "nodes": nodes, "links": tuple(links), "truncated": truncated})
+    return findings.Chain.made(
+        {"root": found[ids[0]], "nodes": nodes, "links": tuple(links), "truncated": truncated}
+    )
 
 
 def shown(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:

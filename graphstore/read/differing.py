@@ -12,7 +12,8 @@ from graphstore.read.described import Described, body_of, node_from, shown, stan
 from graphstore.read.linked import LINKS_OVER, link_of
 from graphstore.read.points import Point, as_json
 from graphstore.values import content_diff
-from graphstore.values.models import Event, Link, Node, NodeChange, ViewDiff
+from graphstore.values.findings import NodeChange, ViewDiff
+from graphstore.values.models import Event, Link, Node
 from graphstore.values.period import Instant
 
 Cause = tuple[str | None, str | None]

@@ -10,7 +10,7 @@ from graphstore.ledger.chain import OWN
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point, as_json
 from graphstore.read.settings import setting_at
-from graphstore.values.fingerprints import NEVER_OPEN
+from graphstore.values import fingerprints
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status
 from graphstore.values.period import Instant
@@ -88,7 +88,7 @@ class Happened:
         """Return the status of an event; None for what cannot be open or was retracted."""
         history = self.of(id)
         own = history.own[0]
-        is_point = type in NEVER_OPEN or type in self._defined_points()
+        is_point = type in fingerprints.NEVER_OPEN or type in self._defined_points()
         if is_point or authorized_of(type, body) is not None or not (is_forgotten or own.is_believed):
             return None
         if own.is_superseded:

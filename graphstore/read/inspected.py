@@ -17,7 +17,8 @@ from graphstore.read.described import (
 from graphstore.read.link_story import inspected
 from graphstore.read.linked import Linked, link_of, link_period_rows, link_rows_around
 from graphstore.read.points import Point
-from graphstore.values.models import Event, Inspection, Link, LinkInspection, Node
+from graphstore.values.findings import Inspection, LinkInspection
+from graphstore.values.models import Event, Link, Node
 from graphstore.values.period import Instant
 
 _SAME_TOPIC = "same_topic"

@@ -10,7 +10,8 @@ from graphstore.read.ids import knows
 from graphstore.read.linked import Linked, link_of, link_period_rows
 from graphstore.read.operations import done
 from graphstore.read.points import Point
-from graphstore.values.models import How, Link, LinkInspection, LinkSupersession, Node, Step
+from graphstore.values.findings import LinkInspection, LinkSupersession, Step
+from graphstore.values.models import How, Link, Node
 from graphstore.values.period import OPEN, Instant, moment
 
 

@@ -9,7 +9,8 @@ from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import is_link, resolve
 from graphstore.read.points import Point, as_json
-from graphstore.values.models import Change, Json
+from graphstore.values.findings import Change
+from graphstore.values.models import Json
 from graphstore.values.period import Instant, moment
 
 

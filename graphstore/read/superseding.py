@@ -11,7 +11,8 @@ from graphstore.read.ids import resolve
 from graphstore.read.link_story import became, step_by
 from graphstore.read.linked import Linked, link_of, link_period_rows
 from graphstore.read.points import Point
-from graphstore.values.models import UPRIGHT, Event, How, LinkSupersession, Node, Step, Supersession
+from graphstore.values.findings import LinkSupersession, Step, Supersession
+from graphstore.values.models import UPRIGHT, Event, How, Node
 from graphstore.values.period import OPEN, Instant, Union
 
 _LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first

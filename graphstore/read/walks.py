@@ -23,8 +23,8 @@ from graphstore.read.described import chain_of
 from graphstore.read.ids import resolve
 from graphstore.read.linked import LINKS_OVER
 from graphstore.read.points import Point, as_json
+from graphstore.values.findings import Chain
 from graphstore.values.inputs import at_least_one
-from graphstore.values.models import Chain
 from graphstore.values.period import OPEN, Instant, exactly
 
 Direction: TypeAlias = Literal["out", "in", "both"]

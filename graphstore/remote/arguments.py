@@ -17,12 +17,13 @@ from typing import Any
 import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.graph.guard import LIMITS
+from graphstore.graph.limits import LIMITS
 from graphstore.remote import codec
 from graphstore.remote.calls import NOT_SENT, Call
 from graphstore.store import registry
+from graphstore.values.findings import Change
 from graphstore.values.inputs import json_object, text_of
-from graphstore.values.models import Change, Event, Node, Value
+from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import instant, iso
 
 

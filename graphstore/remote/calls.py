@@ -30,8 +30,11 @@ from graphstore.remote import codec, json_schemas
 from graphstore.remote.json_schemas import Components, members
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
+from graphstore.store.sweeping import Swept
+from graphstore.values import findings
+from graphstore.values.findings import Chain, Recorded
 from graphstore.values.inputs import brief, json_or_text
-from graphstore.values.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
+from graphstore.values.models import Coordinate, Event, Value
 from graphstore.values.period import TimeLike
 from graphstore.view.view import Reader, View
 
@@ -241,13 +244,15 @@ _ANSWERED_IN = {"imports.import_git": "graphstore.imports.git"}
 """The module that has the type of an answer, where the module of the call does not import it."""
 _ANSWERED_APART = frozenset({"Table", "MultiDiGraph"})
 """The types of answers whose libraries are imported when one is made."""
-_UNIMPORTED = {
+_UNIMPORTED = vars(findings) | {
     "Branch": Branch,
-    "BranchInfo": BranchInfo,
+    "By": By,
     "Coordinate": Coordinate,
+    "Direction": Direction,
     "GraphStore": GraphStore,
     "Reader": Reader,
     "Result": Result,
+    "Swept": Swept,
     "TimeLike": TimeLike,
 }
 """Types that modules below these import for annotations alone."""

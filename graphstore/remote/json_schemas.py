@@ -20,8 +20,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from graphstore.errors import InvalidError
 from graphstore.remote.codec import fields_of
+from graphstore.values.findings import Change, Recorded
 from graphstore.values.inputs import brief, text_of
-from graphstore.values.models import Change, Event, Node, Recorded, Value
+from graphstore.values.models import Event, Node, Value
 from graphstore.values.vocabulary import strength_of
 
 Schema = Mapping[str, Any]

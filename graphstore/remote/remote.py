@@ -31,8 +31,9 @@ from graphstore.remote.calls import CALLS, Call
 from graphstore.remote.http_client import Connection, Reply, in_turn
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
+from graphstore.values.findings import BranchInfo, Merge, MergeConflict, ViewDiff
 from graphstore.values.inputs import text_of
-from graphstore.values.models import BranchInfo, Coordinate, Merge, MergeConflict, Snapshot, ViewDiff
+from graphstore.values.models import Coordinate, Snapshot
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
 from graphstore.view.view import Reader, View
 

@@ -6,10 +6,13 @@ The content of a version never changes, so what it says is worked out once for a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from graphstore.search.source import Source
-from graphstore.values.assertions import Assertion, assertions
+from graphstore.values import assertions
+
+if TYPE_CHECKING:
+    from graphstore.search.source import Source
+    from graphstore.values.assertions import Assertion
 
 _MOST = 200_000  # versions that are remembered
 
@@ -54,6 +57,6 @@ def read(core: Source, row: int) -> list[Assertion]:
     body = core.body(index.v_pos[ver], index.v_len[ver])
     if not body:
         return []
-    return assertions(
+    return assertions.assertions(
         index.kind[ent], index.key[ent], body["content"], body.get("text"), body.get("tags", ())
     )

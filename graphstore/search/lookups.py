@@ -10,9 +10,12 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from graphstore.read.standing_rules import Index
 from graphstore.values.period import Instant
+
+if TYPE_CHECKING:
+    from graphstore.read.standing_rules import Index
 
 Counts = tuple[Instant, Mapping[str, int]]
 """How often things were looked up, by their ids, and when that was written."""

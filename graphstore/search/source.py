@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
-from graphstore.ledger.ledger import Ledger
-from graphstore.read.standing_rules import Index
-from graphstore.values.models import Json
 from graphstore.values.period import Instant
+
+if TYPE_CHECKING:
+    from graphstore.ledger.ledger import Ledger
+    from graphstore.read.standing_rules import Index
+    from graphstore.values.models import Json
 
 
 @dataclass

@@ -39,7 +39,7 @@ from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
 from graphstore.server.shortening import shortened
 from graphstore.values import file_access
 from graphstore.values.doors import DOOR, through
-from graphstore.values.models import Recorded
+from graphstore.values.findings import Recorded
 from graphstore.values.period import BEGINNING, instant, iso
 from graphstore.view.view import View
 

@@ -7,19 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from graphstore.values.models import (
-    Chain,
-    Event,
-    Inspection,
-    Link,
-    Node,
-    NodeChange,
-    Step,
-    Supersession,
-    Version,
-    ViewDiff,
-    words,
-)
+from graphstore.values.findings import Chain, Inspection, NodeChange, Step, Supersession, ViewDiff, words
+from graphstore.values.models import Event, Link, Node, Version
 from graphstore.values.period import during, moment, when
 from graphstore.values.text import line, said
 from graphstore.values.vocabulary import KINDS

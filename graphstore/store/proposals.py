@@ -12,8 +12,9 @@ from pydantic import SkipValidation
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.store import registry
+from graphstore.values.findings import Inspection
 from graphstore.values.inputs import brief
-from graphstore.values.models import Inspection, Link
+from graphstore.values.models import Link
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.view import View
 

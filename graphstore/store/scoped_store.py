@@ -15,7 +15,7 @@ from graphstore.ledger.folder import Folder
 from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
 from graphstore.search.model_vectors import Vectors
 from graphstore.store.store import GraphStore
-from graphstore.values.models import BranchInfo, Problem, Verification
+from graphstore.values.findings import BranchInfo, Problem, Verification
 from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core

@@ -10,55 +10,58 @@ here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.graph.graphs import Graphs
-from graphstore.graph.result import Result
-from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
-from graphstore.ledger.branch_records import BranchRecord, BranchRecords, branch_records
+from graphstore.ledger import branch_ledger, branch_records, word_rows
 from graphstore.ledger.chain import RETENTION
-from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
-from graphstore.read.happened import POINTS
+from graphstore.read import happened
 from graphstore.store import bulk, sweeping
-from graphstore.store.judging import Judge
-from graphstore.store.proposals import Extractor
-from graphstore.store.sweeping import Swept
 from graphstore.store.whole_store import WholeStore
-from graphstore.values import inputs
-from graphstore.values.fingerprints import BROKEN, NEVER_OPEN
+from graphstore.values import findings, fingerprints, inputs, words
 from graphstore.values.inputs import Thing, event_of, id_of, ids, optional_text, printable, text_of
-from graphstore.values.models import (
-    BranchInfo,
-    Change,
-    Contradiction,
-    Link,
-    Merge,
-    Node,
-    Problem,
-    Recorded,
-    Verification,
-    ViewDiff,
-)
+from graphstore.values.models import Link, Node
 from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
-from graphstore.values.words import ENGLISH, LANGUAGES, Analyzer
-from graphstore.view.sight import Core
+from graphstore.view import working_sight
+from graphstore.view.core_state import Core
 from graphstore.view.view import Reader, View
-from graphstore.view.working_sight import WorkingSight
-from graphstore.write import describing, retention, verbs
-from graphstore.write.act import Act, new_id
-from graphstore.write.carrying import Carrying
-from graphstore.write.changes_since import line_of
+from graphstore.write import act as acts
+from graphstore.write import (
+    carrying,
+    changes_since,
+    describing,
+    merge_plan,
+    recording,
+    resolving,
+    retention,
+    slots,
+    undoing,
+    verbs,
+)
 from graphstore.write.given_arguments import records_arguments
-from graphstore.write.merge_plan import Decide, Planning
-from graphstore.write.recording import Recording, Report
-from graphstore.write.resolving import resolve
-from graphstore.write.retention import Content
-from graphstore.write.slots import confirm
 from graphstore.write.trust import TRUST
-from graphstore.write.undoing import Undoing, undo_since
 from graphstore.write.writer import Clock, Progress
+
+if TYPE_CHECKING:
+    from graphstore.graph.result import Result
+    from graphstore.ledger.branch_records import BranchRecord, BranchRecords
+    from graphstore.store.judging import Judge
+    from graphstore.store.proposals import Extractor
+    from graphstore.store.sweeping import Swept
+    from graphstore.values.findings import (
+        BranchInfo,
+        Change,
+        Contradiction,
+        Decide,
+        Merge,
+        Problem,
+        Recorded,
+        Verification,
+        ViewDiff,
+    )
+    from graphstore.write.retention import Content
 
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
 
@@ -117,7 +120,7 @@ class Store(WholeStore):
                 source,
                 trigger,
             )
-            return verbs.add_node(Act(self._core, work), new)
+            return verbs.add_node(acts.Act(self._core, work), new)
 
     @records_arguments
     def revise(
@@ -146,7 +149,7 @@ class Store(WholeStore):
             new = describing.Revision(
                 id, content, valid_from, valid_to, reason, trigger, source, text, tags, minor, if_number
             )
-            return describing.revise(Act(self._core, work), new)
+            return describing.revise(acts.Act(self._core, work), new)
 
     @records_arguments
     def amend(
@@ -167,7 +170,7 @@ class Store(WholeStore):
         """
         with self._verb(is_narrow=True) as work:
             return describing.amend(
-                Act(self._core, work), id, patch, valid_from, valid_to, reason, source, if_number
+                acts.Act(self._core, work), id, patch, valid_from, valid_to, reason, source, if_number
             )
 
     @records_arguments
@@ -179,7 +182,7 @@ class Store(WholeStore):
         Raises NotFoundError when nothing is believed from there on; ConflictError when another version than `if_number` holds now.
         """
         with self._verb(is_narrow=True) as work:
-            verbs.end(Act(self._core, work), id, at, reason, if_number)
+            verbs.end(acts.Act(self._core, work), id, at, reason, if_number)
 
     @records_arguments
     def retract(
@@ -198,7 +201,7 @@ class Store(WholeStore):
         """
         text_of("reason", reason)
         with self._verb(is_narrow=True) as work:
-            verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason, if_number)
+            verbs.retract(acts.Act(self._core, work), id, valid_from, valid_to, reason, if_number)
 
     @records_arguments
     def fold(
@@ -217,7 +220,7 @@ class Store(WholeStore):
         if not names:
             raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
         with self._verb(is_narrow=True) as work:
-            act = Act(self._core, work)
+            act = acts.Act(self._core, work)
             known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
             ent = act.known(id_of(known), node=True)
             derived = {"derived_from": [act.known(name) for name in names]}
@@ -251,7 +254,7 @@ class Store(WholeStore):
         """
         text_of("reason", reason)
         with self._verb(is_narrow=True) as work:
-            act = Act(self._core, work)
+            act = acts.Act(self._core, work)
             index = act.index
             ent = act.known(id)
             if not index.now_of[ent]:
@@ -261,7 +264,7 @@ class Store(WholeStore):
             act.expect(ent, if_number)
             now = index.find(ent, work.tx, work.tx)
             row = now if now >= 0 else index.now_of[ent][-1]
-            confirm(
+            slots.confirm(
                 act, row, reason, {} if source is None else {"source": text_of("source", source, empty=True)}
             )
 
@@ -292,13 +295,13 @@ class Store(WholeStore):
             core.on_working_set(),
         ):
             if since is not None:
-                wanted = since.tx if isinstance(since, Change) else since
-                undo_since(core, work, Act(core, work).time(wanted, "since"), reason)
+                wanted = since.tx if isinstance(since, findings.Change) else since
+                undoing.undo_since(core, work, acts.Act(core, work).time(wanted, "since"), reason)
             else:
                 assert tx is not None
-                at = Act(core, work).transaction(tx.tx if isinstance(tx, Change) else tx)
-                Undoing(core, work, at).write(reason)
-            return WorkingSight(core, work.tx, work.tx).change(len(core.index.o_tx) - 1)
+                at = acts.Act(core, work).transaction(tx.tx if isinstance(tx, findings.Change) else tx)
+                undoing.Undoing(core, work, at).write(reason)
+            return working_sight.WorkingSight(core, work.tx, work.tx).change(len(core.index.o_tx) - 1)
 
     # ------------------------------------------------------------------ verbs: links
 
@@ -320,7 +323,7 @@ class Store(WholeStore):
         than `if_number` holds now.
         """
         with self._verb(is_narrow=True) as work:
-            act = Act(self._core, work)
+            act = acts.Act(self._core, work)
             return verbs.supersede(act, (old, *more), by, reason, valid_from, if_number, created_by)
 
     @records_arguments
@@ -345,7 +348,7 @@ class Store(WholeStore):
         a cycle, or an existing link with other attributes.
         """
         with self._verb(is_narrow=True) as work:
-            act = Act(self._core, work)
+            act = acts.Act(self._core, work)
             new = verbs.NewLink(
                 source,
                 kind,
@@ -405,7 +408,7 @@ class Store(WholeStore):
                 "unlink() takes the id of a link, or source=, kind= and target=. Give one of the two."
             )
         with self._verb(is_narrow=True) as work:
-            act = Act(self._core, work)
+            act = acts.Act(self._core, work)
             if link_id is not None:
                 verbs.unlink(act, link_id, (valid_from, valid_to), reason)
             elif source is not None and kind is not None and target is not None:
@@ -418,7 +421,7 @@ class Store(WholeStore):
         """
         text_of("reason", reason)
         with self._verb(is_narrow=True) as work:
-            return resolve(self._core, work, contradiction, keep, reason)
+            return resolving.resolve(self._core, work, contradiction, keep, reason)
 
     def define_kind(
         self,
@@ -483,13 +486,13 @@ class Store(WholeStore):
         Raises InvalidError for `error` and `regression`, which can always be open.
         """
         text_of("type", type)
-        if type in BROKEN:
+        if type in fingerprints.BROKEN:
             raise InvalidError(f"events of type {type!r} can always be open. Choose a type of your own.")
         with self._verb(is_narrow=True) as work:
-            defined = work.index.setting(POINTS) or []
-            if type not in defined and type not in NEVER_OPEN:
+            defined = work.index.setting(happened.POINTS) or []
+            if type not in defined and type not in fingerprints.NEVER_OPEN:
                 work.op("define_point", type)
-                work.index.add_settings([{POINTS: [*defined, type]}])
+                work.index.add_settings([{happened.POINTS: [*defined, type]}])
 
     @records_arguments
     def record_event(
@@ -549,9 +552,9 @@ class Store(WholeStore):
             media_hash=media_hash,
         )
         at = None if occurred_at is None else self._time(occurred_at, "occurred_at")
-        related = tuple(ids("related_to", related_to or ()))
+        report = recording.Report(type, body, id, at, tuple(ids("related_to", related_to or ())))
         with self._verb(is_narrow=True) as work:
-            return Recording(Act(self._core, work)).record(Report(type, body, id, at, related))
+            return recording.Recording(acts.Act(self._core, work)).record(report)
 
     def bulk_load(
         self,
@@ -598,15 +601,15 @@ class Store(WholeStore):
         """
         wanted = [text_of("language", each) for each in inputs.ids("languages", languages)]
         if not wanted:
-            raise InvalidError(f"no language is named. Give some of {', '.join(LANGUAGES)}.")
-        Analyzer(tuple(wanted))  # refuses what it does not know
+            raise InvalidError(f"no language is named. Give some of {', '.join(words.LANGUAGES)}.")
+        words.Analyzer(tuple(wanted))  # refuses what it does not know
         if wanted != list(self.languages):
-            self._keep("set_languages", SPOKEN, wanted)
+            self._keep("set_languages", word_rows.LANGUAGES, wanted)
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages texts are searched in."""
-        return tuple(self._setting(SPOKEN) or ENGLISH)
+        return tuple(self._setting(word_rows.LANGUAGES) or words.ENGLISH)
 
     def sweep(
         self,
@@ -636,7 +639,7 @@ class Store(WholeStore):
 
     def _new_id(self) -> str:
         with self._core.on_working_set():
-            return new_id(self._core.index)
+            return acts.new_id(self._core.index)
 
     # ------------------------------------------------------------------ branches
 
@@ -763,15 +766,17 @@ class GraphStore(Store):
             line = self.on(record.name)
             last = record.last_change
             if last is None or last <= record.base:
-                return Merge(merged=True)
+                return findings.Merge(merged=True)
             now = self._coordinate()[1]
             line._last_committed_tx()  # and so the kinds of link of the branch are known
-            branch = line_of(line._core)
-            plan = Planning(line_of(self._core), branch, record.base, now, decide).made()
+            branch = changes_since.line_of(line._core)
+            plan = merge_plan.Planning(
+                changes_since.line_of(self._core), branch, record.base, now, decide
+            ).made()
             if plan.undecided:
-                return Merge(merged=False, conflicts=tuple(plan.conflicts))
+                return findings.Merge(merged=False, conflicts=tuple(plan.conflicts))
             with self._transact(None, None, reason) as work, self._core.on_working_set():
-                return Carrying(self._core, branch, work, plan, record.base).write()
+                return carrying.Carrying(self._core, branch, work, plan, record.base).write()
 
     def verify(self) -> Verification:
         """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""
@@ -790,7 +795,7 @@ class GraphStore(Store):
     def _made_as(self, name: str) -> tuple[str, Instant]:
         """Return the name of a branch, and when it was made. Raises NotFoundError when there is none."""
         if not isinstance(name, Branch):
-            made = branch_made(self._ledger, text_of("branch name", name))
+            made = branch_ledger.branch_made(self._ledger, text_of("branch name", name))
             if made is not None:
                 return name, made
         record = self._found(name)
@@ -801,7 +806,7 @@ class GraphStore(Store):
         for line in self._begun:
             line._core.hide_rows()
         with self._ledger.snapshot() as database:
-            return branch_records(database, count=count)
+            return branch_records.branch_records(database, count=count)
 
     def _living_record(self, name: str, records: BranchRecords | None = None) -> BranchRecord | None:
         record = (self._branch_records() if records is None else records).find(name)
@@ -938,7 +943,7 @@ class GraphStore(Store):
 
 
 def _info(record: BranchRecord) -> BranchInfo:
-    return BranchInfo(
+    return findings.BranchInfo(
         name=record.name,
         forked_at=moment(record.fork),
         made_at=moment(record.made),
@@ -976,7 +981,7 @@ class Branch(Store):
         self._begun = trunk._begun
         self._asked = trunk._asked
         core, ledger, vocabulary = trunk._core, trunk._ledger, Vocabulary()
-        rows = BranchLedger(ledger, name, made)
+        rows = branch_ledger.BranchLedger(ledger, name, made)
         graphs = Graphs(
             None, ledger, vocabulary,
             driver=core.graphs.driver, notify=self.notices.append, ledger=rows,
@@ -1003,7 +1008,7 @@ class Branch(Store):
     def _last_committed_tx(self) -> Instant:
         rows = self._core.rows
         last = super()._last_committed_tx()  # and the kinds of link of the branch
-        if isinstance(rows, BranchLedger) and rows.is_deleted:
+        if isinstance(rows, branch_ledger.BranchLedger) and rows.is_deleted:
             self._let_go(self._over())
             self._leave()
             self._core.refuse_closed()
@@ -1088,14 +1093,14 @@ class Branch(Store):
             record = self._record()
             assert record is not None
             now = self._coordinate()[1]
-            here, there = line_of(self._core), line_of(trunk._core)
-            plan = Planning(here, there, record.latest, now, decide, pulls=True).made()
+            here, there = changes_since.line_of(self._core), changes_since.line_of(trunk._core)
+            plan = merge_plan.Planning(here, there, record.latest, now, decide, pulls=True).made()
             if plan.undecided:
-                return Merge(merged=False, conflicts=tuple(plan.conflicts))
+                return findings.Merge(merged=False, conflicts=tuple(plan.conflicts))
             if plan.is_empty:
-                return Merge(merged=True)
+                return findings.Merge(merged=True)
             with self._transact(None, None, reason) as work, self._core.on_working_set():
-                return Carrying(self._core, there, work, plan, record.latest).write()
+                return carrying.Carrying(self._core, there, work, plan, record.latest).write()
 
     merge = _refused("merge", "Branches are merged into the trunk")
     delete_branch = _refused("delete_branch", "It concerns the whole store")
@@ -1105,4 +1110,4 @@ class Branch(Store):
     define_point = _refused("define_point", "It concerns the whole store")
 
     def _over(self) -> str:
-        return OVER.format(self.name)
+        return branch_ledger.OVER.format(self.name)

@@ -10,26 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from graphstore.errors import DamageError, InvalidError
-from graphstore.graph.guard import LIMITS, Limits
+from graphstore.graph.limits import LIMITS
 from graphstore.ledger import backup as dumps
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted, operations, settings
-from graphstore.read.ids import things
+from graphstore.read import ids as known_ids
 from graphstore.read.points import Point
-from graphstore.search.model_vectors import damaged_vectors
+from graphstore.search import model_vectors
 from graphstore.store import histories, over_time, recipes
-from graphstore.values import inputs
-from graphstore.values.models import Change, Problem, Snapshot, Verification
+from graphstore.values import findings, inputs, snapshot_settings
+from graphstore.values.models import Snapshot
 from graphstore.values.period import BEGINNING, OPEN, TimeLike, moment
-from graphstore.values.snapshot_settings import KEPT, as_kept
 from graphstore.view import snapshots
-from graphstore.write.retention import Content, Evictable
+from graphstore.write import retention
 from graphstore.write.writer import Progress, Writer
 
 if TYPE_CHECKING:
     from graphstore.graph.engine import Result
+    from graphstore.graph.limits import Limits
     from graphstore.graph.workers import Allowance, Workers
+    from graphstore.values.findings import Change, Verification
+    from graphstore.write.retention import Content
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -169,8 +171,8 @@ class WholeStore(Writer):
         wanted = snapshots.name_of(name)
         with self._verb(is_narrow=True) as work:
             snapshots.refuse_taken(work.index, wanted)
-            kept = as_kept(work.tx, work.tx, work.author)
-            self._keep("snapshot", KEPT + wanted, kept, wanted)
+            kept = snapshot_settings.as_kept(work.tx, work.tx, work.author)
+            self._keep("snapshot", snapshot_settings.KEPT + wanted, kept, wanted)
             return snapshots.find(snapshots.known(work.index, work.tx), wanted)
 
     def snapshots(self) -> list[Snapshot]:
@@ -183,7 +185,7 @@ class WholeStore(Writer):
         Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
         """
         self._writable()
-        self._count_access(self._by_rows(things, inputs.ids("ids", ids)))
+        self._count_access(self._by_rows(known_ids.things, inputs.ids("ids", ids)))
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the rows of the ledger anew from its chain, and the graph tables."""
@@ -228,7 +230,7 @@ class WholeStore(Writer):
         self._core.hide_rows()
         assert self._core.rows is not None
         with self._core.rows.snapshot() as database:
-            return Evictable(database).contents(kind)
+            return retention.Evictable(database).contents(kind)
 
     def _unchanging(self) -> AbstractContextManager[object]:
         """A block in which nothing is written that its reads would see."""
@@ -268,11 +270,11 @@ class WholeStore(Writer):
             problems += self._core.graphs.verify()
         except DamageError as error:  # a body that the tables would be made of
             if not problems:
-                problems.append(Problem(file=str(self._place.file), line=None, message=str(error)))
-        if damaged := damaged_vectors(self._ledger.database):
+                problems.append(findings.Problem(file=str(self._place.file), line=None, message=str(error)))
+        if damaged := model_vectors.damaged_vectors(self._ledger.database):
             message = f"damaged vectors: {damaged:,}. A search by meaning makes them of the texts again."
-            problems.append(Problem(file=str(self._place.file), line=None, message=message))
-        return Verification(
+            problems.append(findings.Problem(file=str(self._place.file), line=None, message=message))
+        return findings.Verification(
             ok=not problems,
             problems=tuple(problems),
             transactions=transactions,

@@ -16,9 +16,10 @@ from graphstore.errors import InvalidError
 from graphstore.store import registry
 from graphstore.values import sameness, similar_pairs
 from graphstore.values.assertions import Assertion, disagreement
+from graphstore.values.findings import words
 from graphstore.values.inputs import json_object, text_of, whole_within
 from graphstore.values.keys import slot_name
-from graphstore.values.models import UPRIGHT, Event, Json, Node, Value, words
+from graphstore.values.models import UPRIGHT, Event, Json, Node, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, during, when
 from graphstore.values.text import line
 from graphstore.values.time_range import plural

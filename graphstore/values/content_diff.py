@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphstore.values.models import FieldChange
+from graphstore.values.findings import FieldChange
 
 
 def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:

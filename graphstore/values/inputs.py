@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from graphstore.errors import InvalidError
+from graphstore.values import fingerprints
 from graphstore.values.event_fields import ENDED_AT, EVENT_FIELDS, MESSAGE_TEXTS
-from graphstore.values.fingerprints import MESSAGES, fingerprint_of
 from graphstore.values.models import Event, Json, Node
 from graphstore.values.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, iso, period
 
@@ -241,10 +241,12 @@ def _event_of(
         raise InvalidError(f"authorized {authorized!r} is neither true nor false. Give True or False.")
     if authorized is None and not body.keys().isdisjoint(MESSAGE_TEXTS):
         authorized = True
-    if authorized is False or (authorized and type not in MESSAGES):
+    if authorized is False or (authorized and type not in fingerprints.MESSAGES):
         body["authorized"] = authorized
     if authorized_of(type, body) is None:
-        fingerprint = fingerprint_of(type, body["description"], body.get("source"), body.get("fingerprint"))
+        fingerprint = fingerprints.fingerprint_of(
+            type, body["description"], body.get("source"), body.get("fingerprint")
+        )
         if fingerprint is not None:
             body["fingerprint"] = fingerprint
     return type, body
@@ -252,7 +254,7 @@ def _event_of(
 
 def authorized_of(type: str, body: Json) -> bool | None:
     """Whether a message was authorized, true by default; None for an event that is no message."""
-    authorized: bool | None = body.get("authorized", True if type in MESSAGES else None)
+    authorized: bool | None = body.get("authorized", True if type in fingerprints.MESSAGES else None)
     return authorized
 
 

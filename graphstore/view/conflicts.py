@@ -15,9 +15,10 @@ from graphstore.errors import NotFoundError
 from graphstore.search.asserted import Said, read
 from graphstore.values import sameness
 from graphstore.values.assertions import DECISION, RECORDS, Assertion, about, different, disagreement
+from graphstore.values.findings import Contradiction
 from graphstore.values.inputs import whole_number
 from graphstore.values.keys import topic_name, version_of
-from graphstore.values.models import UPRIGHT, Contradiction
+from graphstore.values.models import UPRIGHT
 from graphstore.values.period import Instant, exactly
 from graphstore.view.rows import Rows
 from graphstore.view.sight import Sight

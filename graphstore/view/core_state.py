@@ -6,28 +6,30 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphstore.errors import InvalidError
-from graphstore.ledger.branch_ledger import BranchLedger
-from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.scoped_ledger import ScopedLedger
-from graphstore.read import settings
+from graphstore.read import settings, working_set
 from graphstore.read.points import Point
-from graphstore.read.working_set import KnownKinds, WorkingSet
+from graphstore.search import row_search as searching
 from graphstore.search.asserted import Asserted
 from graphstore.search.lookups import Accesses
-from graphstore.search.row_search import RowSearch
 from graphstore.search.source import Source
-from graphstore.values.models import Snapshot
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view import snapshots
 
 if TYPE_CHECKING:
     from graphstore.graph.graphs import Graphs
+    from graphstore.ledger.branch_ledger import BranchLedger
+    from graphstore.ledger.ledger import Ledger
+    from graphstore.ledger.scoped_ledger import ScopedLedger
+    from graphstore.read.working_set import KnownKinds, WorkingSet
+    from graphstore.search.row_search import RowSearch
+    from graphstore.values.models import Snapshot
 
-LedgerRows = Ledger | BranchLedger | ScopedLedger
+    LedgerRows = Ledger | BranchLedger | ScopedLedger
 
 
 class Shown(Protocol):
@@ -59,17 +61,25 @@ class Core(Source):
     lock: threading.RLock = field(default_factory=threading.RLock)
     closed: str | None = None  # why reads are refused
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
-    row_search: RowSearch = field(default_factory=RowSearch)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
     doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
-    kinds: KnownKinds = field(default_factory=KnownKinds)
     working: WorkingSet | None = None  # of the transaction that is open
     worker: int = 0  # the thread of that transaction
     in_verb: bool = False  # whether one of its verbs is under way
     shown: Shown | None = None  # what it shows to its own reads
+
+    @cached_property
+    def kinds(self) -> KnownKinds:
+        """Return the kinds of link that were defined, for the working sets of transactions."""
+        return working_set.KnownKinds()
+
+    @cached_property
+    def row_search(self) -> RowSearch:
+        """Return what searches the rows, and keeps what it read of them."""
+        return searching.RowSearch()
 
     @property
     def answering(self) -> LedgerRows:
@@ -121,7 +131,8 @@ class Core(Source):
 
     def forget_found(self) -> None:
         """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
-        self.row_search, self.asserted = RowSearch(), Asserted()
+        vars(self).pop("row_search", None)
+        self.asserted = Asserted()
         self.accesses.forget_written()
         self.memo.clear()
 

@@ -15,7 +15,8 @@ from graphstore.read.occurrences import Happened
 from graphstore.read.operations import Operation, change_from
 from graphstore.read.standing_rules import Index
 from graphstore.read.working_set import WorkingSet
-from graphstore.values.models import Change, Event, Json, Link, Node, Standing
+from graphstore.values.findings import Change
+from graphstore.values.models import Event, Json, Link, Node, Standing
 from graphstore.values.period import OPEN, Instant, Period
 from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Kind

@@ -19,9 +19,10 @@ from graphstore.read.index_of_rows import ENTITIES_NUMBERED, FORGOTTEN, SHAKY, N
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
 from graphstore.read.operations import done_by
 from graphstore.read.points import Point, as_json
+from graphstore.values.findings import OUTSIDE, Shaky
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import whole_number
-from graphstore.values.models import OUTSIDE, Link, Node, Shaky
+from graphstore.values.models import Link, Node
 from graphstore.values.period import Instant, moment
 from graphstore.values.vocabulary import UPHOLDING
 from graphstore.values.ways import Ways

@@ -31,10 +31,10 @@ from graphstore.values.models import Event, Link, Node, Snapshot
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view import light_rows
-from graphstore.view.core_state import Core, LedgerRows
+from graphstore.view.core_state import Core
 from graphstore.view.rows import Edge, Row, Rows
 
-__all__ = ["Core", "LedgerRows", "Sight", "in_time", "sight_of"]
+__all__ = ["Core", "Sight", "in_time", "sight_of"]
 
 _MEMOS = 32
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.errors import InvalidError
-from graphstore.graph.guard import LIMITS, Limits
+from graphstore.graph.limits import LIMITS
 from graphstore.read import (
     chains,
     described,
@@ -24,35 +24,14 @@ from graphstore.read import (
     walks,
 )
 from graphstore.read.points import Point
-from graphstore.read.walks import By, Direction
-from graphstore.values.coordinates import Axis, resolve
+from graphstore.values import coordinates
 from graphstore.values.gc_pause import no_collecting
-from graphstore.values.models import (
-    Chain,
-    Change,
-    Contradiction,
-    Coordinate,
-    Event,
-    FieldChange,
-    Inspection,
-    Link,
-    LinkId,
-    LinkInspection,
-    LinkSupersession,
-    Node,
-    Shaky,
-    Snapshot,
-    Supersession,
-    Version,
-    ViewDiff,
-)
+from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snapshot, Version
 from graphstore.values.painter import Painted
 from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.view import conflicts, light_rows, shaken
-from graphstore.view.rows import Row
-from graphstore.view.sight import Core, Sight, sight_of
-from graphstore.view.working_sight import WorkingSight
+from graphstore.view import conflicts, light_rows, shaken, working_sight
+from graphstore.view import sight as sights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +40,24 @@ if TYPE_CHECKING:
     import pyarrow
 
     from graphstore.graph.engine import Result
+    from graphstore.graph.limits import Limits
+    from graphstore.read.walks import By, Direction
+    from graphstore.values.coordinates import Axis
+    from graphstore.values.findings import (
+        Chain,
+        Change,
+        Contradiction,
+        FieldChange,
+        Inspection,
+        LinkInspection,
+        LinkSupersession,
+        Shaky,
+        Supersession,
+        ViewDiff,
+    )
+    from graphstore.view.rows import Row
+    from graphstore.view.sight import Core, Sight
+    from graphstore.view.working_sight import WorkingSight
 
 
 P = ParamSpec("P")
@@ -83,7 +80,7 @@ class Reader(Painted):
         """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
         if not isinstance(value, str):
             return instant(value, what)
-        return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
+        return coordinates.resolve(value, what, instant(self.at.valid), self._names, axis=axis)
 
     def _bounds(self, since: TimeLike | None, until: TimeLike | None, axis: Axis = "valid") -> Period:
         """The instants of `since` and `until`, each open when it is None. Raises InvalidError when the first is after the second."""
@@ -120,7 +117,7 @@ class Reader(Painted):
         at = self._coordinate() if self._asks_first else None
         with ledger.snapshot() as database, no_collecting():
             valid, tx = at or self._coordinate()
-            yield sight_of(core, Point(database, valid, tx, core.vocabulary))
+            yield sights.sight_of(core, Point(database, valid, tx, core.vocabulary))
 
     def _searched(self, look: Callable[[Sight], T]) -> T:
         """Return what a function finds that looks at few things here."""
@@ -149,11 +146,11 @@ class Reader(Painted):
         valid = max(valid, ahead)
         if is_narrow and core.is_worker:
             with core.on_working_set():
-                sight = WorkingSight(core, valid, tx)
+                sight = working_sight.WorkingSight(core, valid, tx)
             yield sight
             return
         with core.answering.snapshot() as database:
-            yield sight_of(core, Point(database, valid, tx, core.vocabulary))
+            yield sights.sight_of(core, Point(database, valid, tx, core.vocabulary))
 
     @property
     def _why_closed(self) -> str | None:

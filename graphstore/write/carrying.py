@@ -14,7 +14,8 @@ from typing import Any
 
 from graphstore.read.happened import FIRST
 from graphstore.search.source import description
-from graphstore.values.models import Json, Merge
+from graphstore.values.findings import Merge
+from graphstore.values.models import Json
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, moment, overlap, without_all
 from graphstore.view.sight import Core
 from graphstore.write.linking import Claim, Ends, Linking, claim_of

@@ -25,15 +25,18 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids
-from graphstore.values.models import Json
 from graphstore.values.period import Instant, end_moment, moment
-from graphstore.view.sight import Core
-from graphstore.write.act import Act
-from graphstore.write.transaction import Transaction
+from graphstore.write import act as acts
+
+if TYPE_CHECKING:
+    from graphstore.values.models import Json
+    from graphstore.view.sight import Core
+    from graphstore.write.act import Act
+    from graphstore.write.transaction import Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,7 +82,7 @@ def _sentence(act: Act, given: Given, name: str) -> Json:
     }
 
 
-Noted = Callable[[Act, Given, str], Json]
+Noted = Callable[["Act", Given, str], "Json"]
 """Gives the entry of an argument: the verb's context, all that was given, and the name of the argument."""
 
 _PERIOD: dict[str, Noted] = {"valid_from": _instant, "valid_to": _instant}
@@ -109,7 +112,7 @@ def bounds(start: Instant | None, stop: Instant | None) -> Json:
 
 def entry_of(core: Core, work: Transaction, called_verb: str, given: Given, verb: str) -> Json:
     """Return what an operation `verb`, the first of a call, records of the arguments given to the verb that was called."""
-    act, recorded = Act(core, work), RECORDED[called_verb]
+    act, recorded = acts.Act(core, work), RECORDED[called_verb]
     entry: Json = {} if verb == called_verb else {"verb": called_verb}
     for name, value in given.items():
         if name in recorded and value is not None:

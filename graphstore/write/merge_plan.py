@@ -17,7 +17,8 @@ from graphstore.errors import InvalidError
 from graphstore.ledger.chain import dumps
 from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import description
-from graphstore.values.models import Event, Json, MergeConflict, Node
+from graphstore.values.findings import Decide, MergeConflict
+from graphstore.values.models import Event, Json, Node
 from graphstore.values.period import (
     ALWAYS,
     OPEN,
@@ -37,7 +38,6 @@ from graphstore.write.linking import claim_of, leads
 from graphstore.write.trust import TRUST
 
 Side = Literal["trunk", "branch"]
-Decide = Mapping[str, str] | Callable[[MergeConflict], str | None] | str | None
 Win = tuple[Period, Statement | None]
 _CHOICES: tuple[Side, Side] = ("trunk", "branch")
 _SUCCEEDING = frozenset({"supersedes", "transition"})  # kinds whose link records that the target was replaced

@@ -9,9 +9,10 @@ from graphstore.read.occurrences import Happened, print_of
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.drawn_ids import drawn
 from graphstore.values.event_fields import differing
+from graphstore.values.findings import Recorded
 from graphstore.values.fingerprints import MENDING, SINGLE, digest
 from graphstore.values.inputs import text_of
-from graphstore.values.models import Json, Recorded
+from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, period
 from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import creator_of

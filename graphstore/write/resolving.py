@@ -7,7 +7,8 @@ from functools import partial
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.assertions import DECISION
-from graphstore.values.models import Contradiction, Node
+from graphstore.values.findings import Contradiction
+from graphstore.values.models import Node
 from graphstore.values.period import ALWAYS, OPEN, Period, exactly
 from graphstore.view.conflicts import BOTH, of_link, rows_between
 from graphstore.view.sight import Core

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from graphstore.errors import ConflictError
-from graphstore.read.working_set import WorkingSet
-from graphstore.values.models import Json
 from graphstore.values.period import Period
-from graphstore.view.sight import Core
+
+if TYPE_CHECKING:
+    from graphstore.read.working_set import WorkingSet
+    from graphstore.values.models import Json
+    from graphstore.view.sight import Core
 
 TRUST = "trust"
 

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.graph.graphs import Graphs
-from graphstore.ledger.chain import COUNTS, RETENTION, TOUCH
+from graphstore.ledger import chain
+from graphstore.ledger.chain import RETENTION
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import DoneElsewhere, Ledger
-from graphstore.read import counted
+from graphstore.read import counted, working_set
 from graphstore.read.points import Point
-from graphstore.read.working_set import WorkingSet
-from graphstore.search.model_vectors import Vectors
+from graphstore.search import model_vectors
 from graphstore.values import coordinates
 from graphstore.values.doors import DOOR
 from graphstore.values.gc_pause import no_collecting
@@ -34,12 +34,14 @@ from graphstore.values.inputs import text_of
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view import snapshots
-from graphstore.view.sight import Core
+from graphstore.view.core_state import Core
 from graphstore.view.view import Reader, View
-from graphstore.write import retention
+from graphstore.write import retention, shown_rows
+from graphstore.write import transaction as transactions
 from graphstore.write.given_arguments import called, entry_of
-from graphstore.write.shown_rows import ShownRows
-from graphstore.write.transaction import Born, Call, Transaction
+
+if TYPE_CHECKING:
+    from graphstore.write.transaction import Born, Transaction
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -99,7 +101,7 @@ class Writer(Reader):
                 place.tables, journal, vocabulary, driver=driver, notify=self.notices.append,
                 ledger=journal,
             )  # fmt: skip
-            vectors = Vectors(
+            vectors = model_vectors.Vectors(
                 place.shown,
                 journal if place.shown is not None else None,
                 None if place.read_only else self._tell_once,
@@ -383,17 +385,17 @@ class Writer(Reader):
         """Begin a transaction, in the turn to write and with the lock held."""
         core = self._core
         self._owner = core.worker = threading.get_ident()
-        core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
+        core.working = working_set.WorkingSet(core.rows.database, core.kinds, core.show_rows)
         last = core.working.last_tx
         if core.rows is not core.journal or core.journal.kinds_known != core.kinds.count:
             last = self._last_committed_tx()  # of a branch, which may be over, or after a kind was defined
         given = self._trying or next((again for again in self._given if again > last), None)
         tx = given or self._chosen_tx(at, last, early)
         self._begun[:] = [self]
-        self._open = work = Transaction(core.working, core.pending, tx, author, reason)
+        self._open = work = transactions.Transaction(core.working, core.pending, tx, author, reason)
         while not given and self._latest_asked >= work.tx:  # a view was handed out meanwhile
             work.tx = self._chosen_tx(at, last, early)
-        core.shown = ShownRows(self._ledger, work, core.working.line)
+        core.shown = shown_rows.ShownRows(self._ledger, work, core.working.line)
         work.on_working_set = core.on_working_set
         return work
 
@@ -545,7 +547,7 @@ class Writer(Reader):
         core.in_verb, work.is_deciding, work.call = is_narrow, work.is_deciding or is_narrow, None
         if (asked := called.get()) is not None:
             called.set(None)  # once: what this verb does with another is not what the caller asked
-            work.call = Call(partial(entry_of, core, work, *asked))
+            work.call = transactions.Call(partial(entry_of, core, work, *asked))
         try:
             yield work
             if work.call is not None and work.call.first >= 0:
@@ -828,7 +830,7 @@ def _touch(core: Core, work: Transaction) -> dict[str, int]:
     """Write how often things were looked up since the last such write. Returns the counts."""
     counts = core.accesses.take(work.index, work.tx)
     if counts:
-        work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: counts}))
+        work.index.add_op(work.tx, chain.TOUCH, "", work.author, *work.body({chain.COUNTS: counts}))
     return counts
 
 

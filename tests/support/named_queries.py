@@ -12,7 +12,8 @@ from pydantic import BaseModel, BeforeValidator
 from graphstore.graph.engine import Engine
 from graphstore.graph.result import Result
 from graphstore.graph.texts import sections, text
-from graphstore.values.models import Change, Confidence, How, Json, Value, Version
+from graphstore.values.findings import Change
+from graphstore.values.models import Confidence, How, Json, Value, Version
 
 M = TypeVar("M", bound=BaseModel)
 

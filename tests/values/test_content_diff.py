@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphstore.values.content_diff import diff
-from graphstore.values.models import FieldChange
+from graphstore.values.findings import FieldChange
 
 # Names without the signs a path is made of, so that the path can be read back.
 names = st.text("abcxyz_", min_size=1, max_size=4)

@@ -14,7 +14,8 @@ import pytest
 from graphstore import GraphStore
 from graphstore.errors import ConflictError
 from graphstore.values import models
-from graphstore.values.models import Link, Node, Recorded, Value
+from graphstore.values.findings import Recorded
+from graphstore.values.models import Link, Node, Value
 from tests.support.steps import steps
 
 pytestmark = pytest.mark.in_process("looks at what the verbs of one block return, and counts their steps")

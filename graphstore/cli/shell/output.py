@@ -18,7 +18,8 @@ from graphstore.cli.pager import SHOWN, echo
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.graph.result import Result
 from graphstore.memory.recall import Hit, Recalled
-from graphstore.values.models import Chain, Event, Inspection, Node, Step, Supersession, ViewDiff
+from graphstore.values.findings import Chain, Inspection, Step, Supersession, ViewDiff
+from graphstore.values.models import Event, Node
 from graphstore.values.text import clean, line
 
 MOST_ROWS = 50

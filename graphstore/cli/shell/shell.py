@@ -33,7 +33,7 @@ from graphstore.cli.shell.output import (
 from graphstore.errors import GraphStoreError, InvalidError, QueryError
 from graphstore.graph.guard import WRITES, parse, pieces
 from graphstore.graph.result import Result
-from graphstore.values.models import BranchInfo
+from graphstore.values.findings import BranchInfo
 
 if TYPE_CHECKING:
     from graphstore.store.store import Branch, GraphStore

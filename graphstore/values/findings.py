@@ -1,0 +1,427 @@
+"""The values of answers about several things: differences, supersessions, merges, what is shaky. They are made of those in `models`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NoReturn
+
+from pydantic import field_serializer
+
+from graphstore.errors import NotFoundError
+from graphstore.values.models import UPRIGHT, Event, How, Link, Node, Shown, Standing, Value, Version
+from graphstore.values.period import during, when
+from graphstore.values.text import because, described, given_text, line
+
+
+class Recorded(Value):
+    """The result of `record_event`: the event, whether it is new, and what could not be done."""
+
+    event: Event
+    is_new: bool
+    warnings: tuple[str, ...] = ()
+
+
+class FieldChange(Value):
+    """One difference between two contents: `path` such as `summary` or `lessons.model[0]`."""
+
+    path: str
+    type: Literal["added", "removed", "changed"]
+    old: Any = None
+    new: Any = None
+
+
+class NodeChange(Value):
+    """A node that both of two views have, described differently."""
+
+    id: str
+    before: Node
+    after: Node
+    fields: tuple[FieldChange, ...]
+
+
+class ViewDiff(Shown):
+    """The difference of two coordinates: added, removed and changed things."""
+
+    added: tuple[Node, ...]
+    removed: tuple[Node, ...]
+    changed: tuple[NodeChange, ...]
+    events_added: tuple[Event, ...] = ()
+    events_removed: tuple[Event, ...] = ()
+    links_added: tuple[Link, ...] = ()
+    links_removed: tuple[Link, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(
+            (
+                self.added,
+                self.removed,
+                self.changed,
+                self.events_added,
+                self.events_removed,
+                self.links_added,
+                self.links_removed,
+            )
+        )
+
+
+class Inspection(Shown):
+    """One thing with all about it: any standing, links both ways, every believed version."""
+
+    node: Node | Event
+    links: tuple[Link, ...]
+    backlinks: tuple[Link, ...]
+    history: tuple[Version, ...]
+    same_topic: tuple[Link, ...] = ()
+    confirmations: int = 0
+
+
+class LinkInspection(Value):
+    """One link with all about it: whether it holds at the coordinate, its ends with any standing, every believed period of it.
+
+    `link`: the period that holds, else the last that did.
+    """
+
+    link: Link
+    holds: bool
+    source: Node | Event
+    target: Node | Event
+    history: tuple[Link, ...]
+
+    @property
+    def node(self) -> NoReturn:
+        """There is none. Raises NotFoundError."""
+        _refuse_link(self.link)
+
+    def __str__(self) -> str:
+        ends = f"{_name(self.source)} {_is(self.source)}, {_name(self.target)} {_is(self.target)}."
+        return f"{_link_text(self.link, self.holds)} {ends} Believed: {', '.join(map(_period, self.history)) or 'nothing'}."
+
+
+OUTSIDE = "something outside your scope"
+"""The id of a foundation that a token with scopes does not see."""
+
+
+class Shaky(Value):
+    """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the fall was recorded."""
+
+    node: Node | Event
+    root: Node | Event
+    links: Sequence[Link]
+    """The way to the root, the nearest first. Of many things along one chain each shares the rest of the way with the next."""
+    why: str | None
+    recorded_at: datetime
+
+    @field_serializer("links")
+    def _links(self, links: Sequence[Link]) -> list[Link]:
+        return list(links)
+
+    def __str__(self) -> str:
+        path = "; ".join(map(str, self.links))
+        if self.root.id == OUTSIDE:
+            by = f"{path}; and then by a link to it" if path else "a link to it"
+            return f"{_name(self.node)} is shaky: {OUTSIDE} has fallen, recorded {when(self.recorded_at)}. It rests on that by {by}."
+        fell = (
+            "had fallen before it was evicted"
+            if self.root.standing == "evicted" and isinstance(self.root, Event)
+            else f"was {'revised' if self.root.standing in UPRIGHT else self.root.standing}"
+        )
+        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}. It rests on it by {path}."
+
+
+class Step(Value):
+    """One step of a supersession: how, by which link, to which node; `who` and `why` in the writer's words."""
+
+    how: How
+    link: Link | None
+    node: Node | Event | None
+    who: str | None
+    why: str | None
+    since: datetime | None
+    recorded_at: datetime
+
+
+class Supersession(Shown):
+    """What became of one thing: the steps away from it and what stands now at their ends."""
+
+    subject: Node | Event
+    chain: tuple[Step, ...]
+    current: tuple[Node | Event, ...]
+    standing: Standing
+
+    @property
+    def of_steps(self) -> tuple[str, ...]:
+        """The id of the thing that each step of the chain is of. One with a link is of its target; an end without a successor is of the thing that
+        ended, which may be further along than the subject."""
+        ends = _ends(self)
+        found = []
+        for step in self.chain:
+            of = self.subject.id if step.link is None else step.link.target
+            if step.node is None:
+                of = next((id for id, standing in ends if standing == step.how), of)
+                ends = [end for end in ends if end[0] != of]
+            found.append(of)
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return _supersession_text(self)
+
+
+class LinkSupersession(Value):
+    """What became of a link at the coordinate: each step by which it was `unlinked` (by `unlink` or another verb), `revised` (said again with other
+    attributes, as `link` of the step has them) or `ended`, in the order they were recorded; and whether it holds.
+    """
+
+    link: Link
+    holds: bool
+    chain: tuple[Step, ...]
+
+    @property
+    def subject(self) -> NoReturn:
+        """It is no node or event. Raises NotFoundError."""
+        _refuse_link(self.link)
+
+    def __str__(self) -> str:
+        if not self.chain:
+            return _link_text(self.link, self.holds)
+        parts = [" ".join(clauses(step)) for step in self.chain]
+        tail = "It holds." if self.holds else "It does not hold."
+        return f"{self.link.id} ({self.link}) was {'; then '.join(parts)}. {tail}"
+
+
+class Chain(Shown):
+    """What was reached from a root, nearest first, and the links walked. `truncated`: the depth cut something off."""
+
+    root: Node | Event
+    nodes: tuple[Node | Event, ...]
+    links: tuple[Link, ...]
+    truncated: bool
+
+
+class Contradiction(Value):
+    """Two things that cannot both be right, or seem so. Reported, never resolved by the store.
+
+    `link` records it. A candidate has none, but says what both speak of (`about`: `slot deploy_day`, `port of api`, `topic auth`), and by the
+    way the part of their words that both share (`overlap`). `decision` is the id that was kept, or `both`.
+    """
+
+    link: Link | None
+    source: Node | Event
+    target: Node | Event
+    settled: bool
+    about: str | None = None
+    overlap: float | None = None
+    decision: str | None = None
+
+
+class BranchInfo(Value):
+    """A branch: what it began with (what the trunk, or the branch `parent`, knew at `forked_at`), when it was made, and what was done with it since.
+
+    `transactions` are its own, `last_tx` is that of the last; `merged_at` is when it was merged last, `pulled_at` when it took over last what the
+    trunk had.
+    """
+
+    name: str
+    forked_at: datetime
+    made_at: datetime
+    transactions: int
+    last_tx: datetime | None
+    merged_at: datetime | None
+    parent: str | None = None
+    pulled_at: datetime | None = None
+
+
+class MergeConflict(Value):
+    """Different changes of the trunk and a branch over one period, since they had the same; or a change that cannot coexist with what the
+    trunk has (`other`: the thing or link it collides with).
+
+    `id` names the thing, link or kind. `base`, `ours` and `theirs` are the common base, the trunk's and the branch's state; None: nothing, or
+    no more. `into` is the line that takes over: of a `pull` the branch, and then `ours` is the branch's state and `theirs` the trunk's.
+    `choices`: the allowed decisions.
+    """
+
+    id: str
+    what: Literal["node", "link", "event", "identity", "slot", "cycle", "kind", "trust"]
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    base: Node | Event | Link | None = None
+    ours: Node | Event | Link | None = None
+    theirs: Node | Event | Link | None = None
+    other: str | None = None
+    choices: tuple[Literal["trunk", "branch"], ...] = ("trunk", "branch")
+    decision: Literal["trunk", "branch"] | None = None
+    into: Literal["trunk", "branch"] = "trunk"
+
+    def __str__(self) -> str:
+        since = "" if self.valid_from is None else f" from {when(self.valid_from)}"
+        until = "" if self.valid_to is None else f" to {when(self.valid_to)}"
+        change = {
+            "slot": f"would hold the slot that {self.other} holds on the {self.into}",
+            "cycle": f"would close a cycle with {self.other} of the {self.into}",
+            "identity": f"is something else on the {self.into}",
+            "kind": f"is defined otherwise on the {self.into}",
+        }.get(self.what)
+        if change is None:
+            sides = (self.base, self.ours, self.theirs)
+            was, ours, theirs = map(_short, sides)
+            if ours == theirs:  # truncated they look the same
+                was, ours, theirs = map(_in_full, sides)
+            on_trunk, on_branch = (ours, theirs) if self.into == "trunk" else (theirs, ours)
+            change = f"was {was}; the trunk says {on_trunk}, the branch {on_branch}"
+        decided = "" if self.decision is None else f" Decided: the {self.decision}'s."
+        return f"{self.what} {self.id}{since}{until} {change}.{decided}"
+
+
+Decide = Mapping[str, str] | Callable[[MergeConflict], str | None] | str | None
+"""What decides the conflicts of a merge: decisions by id, a function, one decision for all, or nothing."""
+
+
+class Merge(Value):
+    """The result of merging a branch. Not `merged`: there are conflicts to decide first, and nothing was written.
+
+    `added`, `changed` and `ended` are the ids of things, `links` those of links made, changed or taken back, all on the trunk. `left_out`: links of
+    the branch that were not made, since what they name was kept out.
+    """
+
+    merged: bool
+    conflicts: tuple[MergeConflict, ...] = ()
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    tx: datetime | None = None
+
+    def __str__(self) -> str:
+        if not self.merged:
+            lines = "\n".join(f"  {conflict}" for conflict in self.conflicts)
+            return f"not merged: {len(self.conflicts)} to decide.\n{lines}"
+        counts = {name: len(getattr(self, name)) for name in ("added", "changed", "ended", "links")}
+        return "merged: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + "."
+
+
+class Change(Value):
+    """One operation of one transaction, in the order it was done. `branch` is the one it was recorded on, None for the trunk."""
+
+    tx: datetime
+    verb: str
+    subject: str
+    author: str | None
+    reason: str | None
+    branch: str | None = None
+
+
+class Problem(Value):
+    """One thing `verify` found: where, and what."""
+
+    file: str
+    line: int | None
+    message: str
+
+
+class Verification(Value):
+    """What `verify` found. `ok` is true when nothing is wrong."""
+
+    ok: bool
+    problems: tuple[Problem, ...]
+    transactions: int = 0
+    checked: tuple[str, ...] = ()
+
+
+def words(thing: Node | Event | Version) -> str:
+    """A thing as text: its text or description, else its content."""
+    if isinstance(thing, Event):
+        return thing.description
+    return described(thing.content, thing.text)
+
+
+def clauses(step: Step, *, named: bool = False) -> list[str]:
+    """A step of a supersession in words, up to three parts: what took the place, since when and by whom, and why. `named`: with the text of what did."""
+    what: str = step.how
+    if step.how == "revised" and isinstance(step.node, Node):
+        what += f" as {step.node.ref}"
+    elif step.node is not None:
+        what += f" by {_name(step.node) if named else step.node.id}"
+    since = "" if step.since is None else f"since {when(step.since)} "
+    who = f" by {step.who}" if step.who else ""
+    why = [f"because: {step.why}"] if step.why else []
+    return [what, f"{since}recorded {when(step.recorded_at)}{who}", *why]
+
+
+def _name(thing: Node | Event) -> str:
+    text = given_text(thing.content, thing.text) if isinstance(thing, Node) else thing.description
+    return f"{thing.id} ({text})" if text else thing.id
+
+
+def _is(thing: Node | Event) -> str:
+    return thing.standing if thing.standing == "stands" else f"is {thing.standing.replace('_', ' ')}"
+
+
+def _period(link: Link) -> str:
+    return during(link.valid_from, link.valid_to)
+
+
+def _link_text(link: Link, holds: bool) -> str:
+    return f"{link.id} ({link}) {'holds' if holds else 'does not hold'}."
+
+
+def _refuse_link(link: Link) -> NoReturn:
+    raise NotFoundError(
+        f"no node or event {link.id!r}: it is a link, {link.source!r} {link.kind} {link.target!r}. Ask for one of its ends, or for the link by "
+        "history, versions, inspect or what_superseded."
+    )
+
+
+_SHORT = 120  # columns of one side of a conflict
+
+
+def _short(thing: Node | Event | Link | None) -> str:
+    if thing is None:
+        return "nothing"
+    if isinstance(thing, Node):
+        return line(words(thing), _SHORT)
+    return thing.description if isinstance(thing, Event) else str(thing)
+
+
+def _in_full(thing: Node | Event | Link | None) -> str:
+    if not isinstance(thing, Node):
+        return _short(thing)
+    more = {
+        "text": given_text(thing.content, thing.text),
+        "tags": list(thing.tags),
+        "trigger": thing.trigger,
+        "source": thing.source,
+    }
+    return repr({"content": thing.content} | {name: value for name, value in more.items() if value})
+
+
+def _supersession_text(found: Supersession) -> str:
+    subject = _name(found.subject)
+    if not found.chain and found.standing == "superseded":
+        held = found.subject
+        for thing in found.current:
+            if (
+                isinstance(held, Node) and isinstance(thing, Node) and thing.id == held.id
+            ):  # another version holds
+                since = during(held.valid_from, held.valid_to)
+                return f"{subject} held {since} as {held.ref}. Standing now: {_name(thing)} as {thing.ref}."
+        return f"{subject} is superseded by {OUTSIDE}."
+    if not found.chain:
+        return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
+    parts = [" ".join(clauses(step, named=True)) for step in found.chain]
+    for number, (step, of) in enumerate(zip(found.chain, found.of_steps, strict=True)):
+        if step.node is None and of != found.subject.id:
+            parts[number] = f"{of} was {parts[number]}"
+    now = ", ".join(_name(thing) for thing in found.current)
+    tail = f"Standing now: {now}." if now else "Nothing stands in its place."
+    return f"{subject} was {'; then '.join(parts)}. {tail}"
+
+
+def _ends(found: Supersession) -> list[tuple[str, Standing]]:
+    """The things of a succession that nothing took the place of, and how they stand, in the order they were reached."""
+    reached = {found.subject.id: found.standing}
+    for step in found.chain:
+        if step.node is not None and step.link is not None:
+            reached.setdefault(step.node.id, step.node.standing)
+    replaced = {step.link.target for step in found.chain if step.link and step.how != "corrected"}
+    return [(id, standing) for id, standing in reached.items() if id not in replaced]
