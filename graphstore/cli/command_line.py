@@ -4,10 +4,12 @@ Only typer is imported here; the store, rich and the engine come in when a comma
 once. For the same reason annotations are plain objects: as text (`from __future__`) typer takes 20 ms more over them.
 """
 
+import atexit
 import io
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Annotated, Any
@@ -223,7 +225,25 @@ def main() -> None:
 
         memory_spans.instrument(None if target == "global" else memory_spans.to_file(target))
     DOOR.set("cli")
-    app(prog_name="graphstore")
+    try:
+        app(prog_name="graphstore")
+    except SystemExit as end:
+        _leave(end.code)
+        raise
+
+
+def _leave(code: object) -> None:
+    """End the process without taking the interpreter apart, which takes longer than a short command. Returns if somebody else still needs it."""
+    if not isinstance(code, int | None) or threading.active_count() > 1:
+        return
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):  # nobody reads, or it was closed: Python knows how to end then
+        return
+    atexit._run_exitfuncs()
+    os._exit(code or 0)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ import orjson
 from pydantic import BaseModel
 
 from graphstore.cli.pager import SHOWN, echo
-from graphstore.sessions.review import Doubt
-from graphstore.store.sweeping import Swept
+from graphstore.store import sweeping
 from graphstore.values import findings, models
 from graphstore.values.findings import clauses, words
 from graphstore.values.period import exactly, when
@@ -237,14 +236,16 @@ def show(value: object, out: Console | None = None) -> None:
             _chain(value, out)
         case findings.Verification():
             _verification(value, out)
-        case Swept():
-            _swept(value, out)
         case models.Link():
             out.print(f"{value.id}  {value}, valid {when(value.valid_from)} → {when(value.valid_to)}")
         case dict():
             table(("", ""), [(str(name).replace("_", " "), one) for name, one in value.items()], out)
         case list() | tuple():
             _several(value, out)
+        case str():
+            out.print(value)
+        case sweeping.Swept():  # asked last, since it has to be imported
+            _swept(value, out)
         case _:
             out.print(str(value))
 
@@ -260,7 +261,8 @@ def _several(values: Sequence[Any], out: Console) -> None:
             table(("tx", "verb", "subject", "author", "reason"), rows, out)
         case _:
             kinds = type(values[0]).__mro__ if values else ()
-            columns, row = next((_TABLES[kind] for kind in kinds if kind in _TABLES), _ONE_COLUMN)
+            tables = (_TABLES.get(kind.__name__) for kind in kinds)
+            columns, row = next(filter(None, tables), _ONE_COLUMN)
             table(columns, map(row, values), out)
 
 
@@ -278,46 +280,46 @@ def _side(change: findings.FieldChange, value: object, absent: str) -> str:
 
 _Table = tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]
 _ONE_COLUMN: _Table = (("",), lambda value: (value,))
-_TABLES: dict[type, _Table] = {
-    models.Link: (
+_TABLES: dict[str, _Table] = {
+    "Link": (
         ("source", "kind", "target", "since", "until", "strength", "ends stand", "reason", "id"),
         lambda link: (
             link.source, link.kind if link.confidence == "explicit" else f"possibly_{link.kind}", link.target,
             when(link.valid_from), when(link.valid_to, ""), link.strength, _ends(link), link.reason, link.id,
         ),
     ),
-    models.Version: (
+    "Version": (
         ("ref", "valid from", "valid to", "recorded", "by", "believed from", "believed to", "trigger", "source", "content"),
         lambda one: (
             one.ref, when(one.valid_from), when(one.valid_to), when(one.recorded_at), one.author, when(one.tx_from),
             when(one.tx_to, ""), one.trigger, one.source, label(one),
         ),
     ),
-    findings.FieldChange: (
+    "FieldChange": (
         ("", "field", "old", "new"),
         lambda one: (one.type, one.path, _side(one, one.old, "added"), _side(one, one.new, "removed")),
     ),
-    findings.Contradiction: (
+    "Contradiction": (
         ("", "one", "says", "other", "says", "kept", "reason"),
         lambda one: (
             "says so" if one.link is not None else one.about or "", one.source.id, label(one.source), one.target.id,
             label(one.target), one.decision or ("over" if one.settled else ""), None if one.link is None else one.link.reason,
         ),
     ),
-    findings.Shaky: (
+    "Shaky": (
         ("id", "shaky", "rests on", "which is", "since", "why", "by"),
         lambda one: (
             one.node.id, label(one.node), one.root.id, one.root.standing, when(one.recorded_at), one.why, "; ".join(map(str, one.links)),
         ),
     ),
-    models.Snapshot: (("snapshot", "valid", "tx", "by"), lambda one: (one.name, one.valid, one.tx, one.author)),
-    Doubt: (("version", "unsure", "why", "of"), lambda one: (one.ref, one.decision, one.reasoning, one.text)),
-    findings.BranchInfo: (
+    "Snapshot": (("snapshot", "valid", "tx", "by"), lambda one: (one.name, one.valid, one.tx, one.author)),
+    "Doubt": (("version", "unsure", "why", "of"), lambda one: (one.ref, one.decision, one.reasoning, one.text)),
+    "BranchInfo": (
         ("branch", "begins with", "transactions", "last", "merged"),
         lambda one: (one.name, when(one.forked_at), one.transactions, when(one.last_tx, ""), when(one.merged_at, "")),
     ),
 }  # fmt: skip
-"""How values of each class are shown under each other: the heads of the columns, and the cells of a value."""
+"""How values are shown under each other, by the name of their class, which need not be imported: the heads of the columns, and the cells of a value."""
 
 
 def _node(node: models.Node | models.Event, out: Console) -> None:
@@ -426,7 +428,7 @@ def review(found: Mapping[str, Sequence[Any]], out: Console | None = None) -> No
         _several(values, out)
 
 
-def _swept(found: Swept, out: Console) -> None:
+def _swept(found: sweeping.Swept, out: Console) -> None:
     if found.judged is not None:
         out.print(f"{found.judged} pairs judged: {len(found.contradicting)} links written.")
         _several(found.contradicting, out)

@@ -315,7 +315,7 @@ class _Calls(Mapping[str, Call]):
 
 def _imported(module: str) -> None:
     with suppress(GraphStoreError):  # without its dependency a room has no calls
-        import_module(module)
+        vars(import_module(module))  # which runs it
 
 
 def _of_room(found: registry.Registered) -> Call:

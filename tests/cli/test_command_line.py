@@ -177,9 +177,9 @@ def test_help_is_grouped_and_no_line_is_cut_in_80_columns() -> None:
 def test_help_imports_nothing_heavy() -> None:
     probe = (
         "import sys\n"
-        "from graphstore.cli.command_line import main\n"
+        "from graphstore.cli.command_line import app\n"
         "sys.argv = ['graphstore', *{words!r}]\n"
-        "try: main()\n"
+        "try: app()\n"
         "except SystemExit: pass\n"
         "heavy = {{'kuzu', 'ladybug', 'pydantic', 'rich', 'pyarrow', 'orjson', 'networkx', 'graphstore.store.store'}}\n"
         "print('HEAVY', sorted(heavy & set(sys.modules)))\n"
