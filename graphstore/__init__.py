@@ -123,8 +123,9 @@ __all__ = [
 
 painter.use(lambda: import_module("graphstore.show.pictures"))
 
-_CORE = ("graph", "ledger", "read", "search", "store", "values", "view", "write")
-sys.meta_path.insert(0, LateModules(*(f"{__name__}.{folder}" for folder in _CORE)))
+_LATE = ("context", "events", "graph", "ledger", "mcp", "memory", "read", "search", "store", "topics", "values", "view", "write")
+"""The folders whose modules run when they are first asked for a name."""
+sys.meta_path.insert(0, LateModules(*(f"{__name__}.{folder}" for folder in _LATE)))
 # `import graphstore.decay` finds what `from graphstore import decay` does.
 sys.meta_path.append(Aliases(__name__, _ROOMS))
 

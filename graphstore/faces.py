@@ -104,12 +104,12 @@ class _LateModule(ModuleType):
 
     def __getattribute__(self, name: str) -> Any:
         if name not in _GIVEN_AT_IMPORT:
-            object.__getattribute__(self, "__spec__").loader.run(self)
+            object.__getattribute__(self, "__loader__").run(self)
         return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _GIVEN_AT_IMPORT:
-            self.__spec__.loader.run(self)  # type: ignore[union-attr]
+            self.__loader__.run(self)  # type: ignore[union-attr]
         ModuleType.__setattr__(self, name, value)
 
 

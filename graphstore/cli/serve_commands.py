@@ -352,7 +352,9 @@ def mcp(
 
 def _agents() -> Any:
     try:
-        return import_module("graphstore.mcp.transport")
+        transport = import_module("graphstore.mcp.transport")
+        vars(transport)  # runs it: what it needs may be missing
+        return transport
     except ModuleNotFoundError as error:
         from graphstore.errors import InvalidError
 

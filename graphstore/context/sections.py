@@ -23,7 +23,7 @@ from graphstore.store import registry
 from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import during, moment, when
-from graphstore.values.text import described
+from graphstore.values.text import described, estimate
 from graphstore.view.view import Reader
 
 __all__ = ["Context", "LeftOut", "Section", "context", "estimate"]
@@ -33,15 +33,6 @@ OLD = timedelta(days=7)
 _SPOKEN = re.compile(r"^[QA]: ", re.MULTILINE)  # how an exchange is written in a chunk
 Texts = str | Mapping[str, Any] | Iterable[str]
 Messages = Iterable[Message | Event | str | tuple[str, str]]
-
-
-def estimate(text: str) -> int:
-    """About how many tokens a text has, with no tokenizer: one for four bytes of UTF-8, rounded up.
-
-    >>> estimate("twelve bytes")
-    3
-    """
-    return (len(text.encode()) + 3) // 4
 
 
 class Section(Value):

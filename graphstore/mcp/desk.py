@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import cached_property, partial, wraps
 from time import monotonic
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 from anyio import CapacityLimiter, create_task_group, sleep, to_thread
@@ -24,21 +24,23 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
-from graphstore.context.sections import estimate
 from graphstore.errors import EngineError, InvalidError, NotFoundError
-from graphstore.graph.engine import stopped_by
-from graphstore.mcp.answers import Answer, At, Thing, Written, at, thing
+from graphstore.graph import engine
+from graphstore.mcp import answers
 from graphstore.mcp.shapes import RARE
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
 from graphstore.values.doors import through
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, instant, moment, when
-from graphstore.values.text import clean, line
+from graphstore.values.text import clean, estimate, line
 from graphstore.view.view import View
 
-A = TypeVar("A", bound=Answer)
-W = TypeVar("W", bound=Written)
+if TYPE_CHECKING:
+    from graphstore.mcp.answers import Answer, At, Thing, Written
+
+A = TypeVar("A", bound="Answer")
+W = TypeVar("W", bound="Written")
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -76,7 +78,7 @@ class Question:
     @property
     def at(self) -> At:
         """The coordinate of the answer."""
-        return at(self.view)
+        return answers.at(self.view)
 
     def has_room_for(self, value: Json) -> bool:
         """Return True if a value takes at most half of a page."""
@@ -154,11 +156,11 @@ class Writing:
 
     def answer(self, answer: type[W], /, **fields: Any) -> W:
         """What a tool answers that wrote it."""
-        return answer(at=at(self.view), tx=self.tx, **fields)
+        return answer(at=answers.at(self.view), tx=self.tx, **fields)
 
     def thing(self, id: str) -> Thing:
         """How a node or an event is now."""
-        return thing(self.view, self.view.inspect(id).node)
+        return answers.thing(self.view, self.view.inspect(id).node)
 
 
 class Desk:
@@ -352,7 +354,7 @@ async def _report(report: Callable[..., Awaitable[None]]) -> None:
 
 
 def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
-    with stopped_by(stopping):
+    with engine.stopped_by(stopping):
         return work()
 
 

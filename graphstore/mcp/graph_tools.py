@@ -14,9 +14,7 @@ from pydantic import Field
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events import report as log
 from graphstore.events import timeline as messages
-from graphstore.graph.engine import time_limit
-from graphstore.graph.guard import refuse_limits
-from graphstore.graph.macros import reads
+from graphstore.graph import engine, guard, macros
 from graphstore.graph.result import Result, legible
 from graphstore.graph.texts import text as query_text
 from graphstore.mcp import answers
@@ -164,11 +162,11 @@ class Graph(Tools):
     ) -> answers.Rows:
         """Ask one coordinate. Node stands, Absent does not, Event happened; links in capitals: MATCH (a:Node {author: $who})-[:SUPERSEDES]->(b) RETURN b.text. history=true: (:Version)"""
         given = dict(params or {})
-        refuse_limits(given)
-        with time_limit(self._desk.query_seconds):
+        guard.refuse_limits(given)
+        with engine.time_limit(self._desk.query_seconds):
             if history:
                 at = question.view.at
-                given = {axis: getattr(at, axis) for axis in reads(query)} | given
+                given = {axis: getattr(at, axis) for axis in macros.reads(query)} | given
                 result = self._desk.store.query_tables(query, **given)
             else:
                 result = question.view.query(query, **given)

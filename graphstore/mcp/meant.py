@@ -10,7 +10,7 @@ from typing import NamedTuple
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
 from graphstore.memory import recall
-from graphstore.search.search import words as search_words
+from graphstore.search import search as searched
 from graphstore.values import sameness
 from graphstore.values.findings import OUTSIDE, Step, Supersession, words
 from graphstore.values.models import UPRIGHT, Event, Link, Node
@@ -84,7 +84,7 @@ def _stem(word: str) -> str:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(_stem, search_words(text)))
+    return frozenset(map(_stem, searched.words(text)))
 
 
 # ---------------------------------------------------------------- steps

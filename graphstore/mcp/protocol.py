@@ -10,7 +10,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -21,6 +21,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -29,15 +30,18 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import Field, ValidationError
 
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.graph.texts import text as query_text
-from graphstore.mcp import refusals
+from graphstore.graph import texts
+from graphstore.mcp import (
+    graph_tools,
+    memory_tools,
+    prompts,
+    read_tools,
+    refusals,
+    room_tools,
+    shapes,
+    write_tools,
+)
 from graphstore.mcp.desk import PROGRESS, QUERY_SECONDS, Desk, Slow, tool
-from graphstore.mcp.graph_tools import Graph
-from graphstore.mcp.memory_tools import Memory
-from graphstore.mcp.prompts import audit
-from graphstore.mcp.read_tools import Reads
-from graphstore.mcp.shapes import shaped
-from graphstore.mcp.write_tools import Writes
 from graphstore.store.store import Store
 from graphstore.values.inputs import distinct, may_lack_a_name
 from graphstore.values.text import clean, clean_json
@@ -112,6 +116,13 @@ class Offer(NamedTuple):
     title: str | None = None
 
 
+class Offers(NamedTuple):
+    """The tools that a server offers, and the names of those that it withholds."""
+
+    offered: list[Offer]
+    withheld: frozenset[str]
+
+
 def server(
     store: Store,
     *,
@@ -132,20 +143,24 @@ def server(
     read_only = read_only or store.read_only
     desk = Desk(store, query_seconds=query_seconds)
     wanted = _chosen(tools)
-    offers = _memory_offers(desk) if profile == "memory" else _offers(desk, wanted)
-    offered = [
-        offer
-        for offer in offers
-        if (offer.reads or not read_only)
-        and (allow_erase or not offer.erases)
-        and (profile == "memory" or offer.method.__name__ in wanted)
-    ]
+
+    def offers() -> Offers:
+        known = _memory_offers(desk) if profile == "memory" else _offers(desk, wanted)
+        offered = [
+            offer
+            for offer in known
+            if (offer.reads or not read_only)
+            and (allow_erase or not offer.erases)
+            and (profile == "memory" or offer.method.__name__ in wanted)
+        ]
+        withheld = (offer.method.__name__ for offer in known if read_only and not offer.reads)
+        return Offers(offered, frozenset(withheld))
+
     from graphstore import __version__
 
     made = Server(
         "graphstore",
-        offered,
-        (offer.method.__name__ for offer in offers if read_only and not offer.reads),
+        offers,
         _OF_ALL if profile == "full" else "",
         title="graphstore",
         version=__version__,
@@ -177,7 +192,7 @@ def _instructions(profile: str, read_only: bool, wanted: Collection[str]) -> str
 
 
 def _offers(desk: Desk, wanted: Collection[str]) -> list[Offer]:
-    reads, graph, writes = Reads(desk), Graph(desk), Writes(desk)
+    reads, graph, writes = read_tools.Reads(desk), graph_tools.Graph(desk), write_tools.Writes(desk)
     rooms = _room_offers(desk) if not {*_OF_USERS, "sessions"}.isdisjoint(wanted) else []
     return [
         *_each(reads.search, reads.get, reads.what_superseded, reads.history, reads.why),
@@ -200,9 +215,7 @@ def _each(*methods: Callable[..., Any], **how: Any) -> list[Offer]:
 
 
 def _room_offers(desk: Desk) -> list[Offer]:
-    from graphstore.mcp.room_tools import Rooms  # what it reads is imported when it is asked for
-
-    rooms = Rooms(desk)
+    rooms = room_tools.Rooms(desk)
     return [
         *_each(rooms.sessions, rooms.context, rooms.layers, rooms.expertise),
         *_each(rooms.keep, rooms.scratchpad, rooms.observe, rooms.record_outcome, reads=False),
@@ -210,7 +223,7 @@ def _room_offers(desk: Desk) -> list[Offer]:
 
 
 def _memory_offers(desk: Desk) -> list[Offer]:
-    memory = Memory(desk)
+    memory = memory_tools.Memory(desk)
     adding = (memory.create_entities, memory.create_relations, memory.add_observations)
     deleting = (memory.delete_entities, memory.delete_observations, memory.delete_relations)
     offers = [
@@ -223,7 +236,7 @@ def _memory_offers(desk: Desk) -> list[Offer]:
 
 def _tool(offer: Offer, slow: Slow, said_once: str) -> Tool:
     """A method as a tool. Hints are listed where they are not as the protocol takes them for granted."""
-    return shaped(
+    return shapes.shaped(
         Tool.from_function(
             tool(offer.method, slow if offer.slow else None),
             name=offer.method.__name__,
@@ -243,26 +256,39 @@ def _taken(tool: Tool) -> list[str]:
     return [field.alias or name for name, field in tool.fn_metadata.arg_model.model_fields.items()]
 
 
+class _Tools(ToolManager):
+    """The tools of a server. They are made when a client first asks for one, since their schemas take longer than all else before the first answer."""
+
+    def __init__(self, offers: Callable[[], Offers], slow: Slow, said_once: str) -> None:
+        super().__init__()
+        del self._tools  # made by `__getattr__`
+        self._offers, self._slow, self._said_once = offers, slow, said_once
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_tools":
+            raise AttributeError(name)
+        offered, self.withheld = self._offers()
+        said = [self._said_once, *[""] * (len(offered) - 1)]
+        tools = [_tool(offer, self._slow, once) for offer, once in zip(offered, said, strict=False)]
+        self._tools = {tool.name: tool for tool in tools}
+        return self._tools
+
+
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 class Server(MCPServer[Any]):
     """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
 
-    def __init__(
-        self, name: str, offers: Sequence[Offer], withheld: Iterable[str], said_once: str = "", **options: Any
-    ) -> None:
+    def __init__(self, name: str, offers: Callable[[], Offers], said_once: str = "", **options: Any) -> None:
         self._slow = Slow(_SLOW_AT_ONCE)
         self._levels: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        said = [said_once, *[""] * (len(offers) - 1)]
-        tools = [_tool(offer, self._slow, once) for offer, once in zip(offers, said, strict=False)]
-        super().__init__(name, tools=tools, **options)
-        self._taken = {each.name: _taken(each) for each in tools}
+        super().__init__(name, **options)
+        self._tool_manager = self._offers = _Tools(offers, self._slow, said_once)
         self._lowlevel_server.add_request_handler(
             "logging/setLevel", wire.SetLevelRequestParams, self._set_level
         )
         self._arguments: dict[str, list[str]] = {}
-        self._withheld = frozenset(withheld)
 
     async def run_stdio_async(self) -> None:
         """Serve one client over standard input and output until it closes an end of them."""
@@ -294,9 +320,9 @@ class Server(MCPServer[Any]):
     async def _known_arguments(self) -> dict[str, list[str]]:
         if not self._arguments:
             for each in await self.list_tools():
-                self._arguments[each.name] = self._taken.get(each.name) or list(
-                    each.input_schema.get("properties", {})
-                )
+                tool = self._offers.get_tool(each.name)
+                taken = [] if tool is None else _taken(tool)
+                self._arguments[each.name] = taken or list(each.input_schema.get("properties", {}))
         return self._arguments
 
     async def call_tool(
@@ -305,7 +331,7 @@ class Server(MCPServer[Any]):
         """Call a tool. Raises ToolError, whose text is for the agent."""
         known = await self._known_arguments()
         if name not in known:
-            raise ToolError(clean(refusals.unknown_tool(name, list(known), self._withheld)))
+            raise ToolError(clean(refusals.unknown_tool(name, list(known), self._offers.withheld)))
         for given in arguments:
             if given not in known[name]:
                 raise ToolError(clean(refusals.unknown_argument(name, given, known[name])))
@@ -350,12 +376,12 @@ def _unfit(why: str) -> MCPError:
 
 
 def _resources(made: Server, desk: Desk) -> None:
-    graph, reads = Graph(desk), Reads(desk)
-
     @made.resource("graphstore://schema", name="schema", title="Schema", mime_type="application/json")
     def schema() -> str:
         """The kinds of nodes, events and links there are, and the graph as Cypher sees it."""
-        return clean_json(graph.schema(budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True))
+        return clean_json(
+            graph_tools.Graph(desk).schema(budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
+        )
 
     @made.resource(
         "graphstore://node/{id}",
@@ -368,7 +394,9 @@ def _resources(made: Server, desk: Desk) -> None:
         """One node or event in full, as `get` returns it."""
         try:
             return clean_json(
-                reads.get(id, budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
+                read_tools.Reads(desk)
+                .get(id, budget_tokens=_RESOURCE_TOKENS)
+                .model_dump_json(exclude_none=True)
             )
         except NotFoundError as error:
             raise ResourceNotFoundError(refusals.words("get", {"id": id}, error)) from error
@@ -384,13 +412,11 @@ def _resources(made: Server, desk: Desk) -> None:
     )
     def nodes_of_a_kind(kind: str) -> str:
         """What stands of a kind of node or a type of event, as `search` returns it."""
-        found = reads.search(kind=kind, limit=_OF_A_KIND, budget_tokens=_RESOURCE_TOKENS)
+        found = read_tools.Reads(desk).search(kind=kind, limit=_OF_A_KIND, budget_tokens=_RESOURCE_TOKENS)
         return clean_json(found.model_dump_json(exclude_none=True))
 
 
 def _whole_graph(made: Server, desk: Desk) -> None:
-    memory = Memory(desk)
-
     @made.resource(
         "memory://knowledge-graph",
         name="knowledge-graph",
@@ -399,7 +425,7 @@ def _whole_graph(made: Server, desk: Desk) -> None:
     )
     def knowledge_graph() -> str:
         """The full knowledge graph with all entities and relations"""
-        return memory.read_graph().text()
+        return memory_tools.Memory(desk).read_graph().text()
 
 
 def _prompts(made: Server, desk: Desk) -> None:
@@ -410,7 +436,7 @@ def _prompts(made: Server, desk: Desk) -> None:
         ] = "7d",
     ) -> str:
         """Look the memory through: what is shaky, what contradicts each other, what changed lately; and put it right."""
-        return audit(desk, since)
+        return prompts.audit(desk, since)
 
 
 _WINDOWS = ("7d", "30d", "yesterday")
@@ -426,9 +452,9 @@ def _completions(made: Server, desk: Desk) -> None:
             known = [*_WINDOWS, *(each.name for each in desk.store.snapshots())]
             return sorted(each for each in known if each.startswith(begins))
         if isinstance(ref, wire.ResourceTemplateReference) and name == "id":
-            return [str(row["id"]) for row in view.query(query_text("ids_that_begin"), prefix=begins)]
+            return [str(row["id"]) for row in view.query(texts.text("ids_that_begin"), prefix=begins)]
         if isinstance(ref, wire.ResourceTemplateReference) and name == "kind":
-            found = view.query(query_text("kinds_that_begin"), prefix=begins)
+            found = view.query(texts.text("kinds_that_begin"), prefix=begins)
             return sorted({str(row["kind"]) for row in found})
         return []
 

@@ -36,14 +36,14 @@ from graphstore.mcp.meant import (
 )
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
-from graphstore.search.search import words
-from graphstore.values.decay import Decay
+from graphstore.search import search as texts
+from graphstore.values import decay as decay_of
+from graphstore.values import words as terms
 from graphstore.values.findings import Chain
 from graphstore.values.findings import words as words_of
 from graphstore.values.models import Event, Json, Link, Node
 from graphstore.values.text import because, given_text, line
-from graphstore.values.words import asked_fields, remaining
-from graphstore.view.filters import Filters
+from graphstore.view import filters
 from graphstore.view.view import View
 
 RESTS = ("caused_by", "derived_from", "supported_by")
@@ -234,13 +234,13 @@ def _remembered(
     if standing == "any":
         found = recall.mentions(view, query, limit, **how)
     else:
-        fading = None if decay is None else Decay(half_life=decay)
+        fading = None if decay is None else decay_of.Decay(half_life=decay)
         found = recall.recall(view, query, limit, decay=fading, **how)
     note = line(found.note, STATEMENT)
     if found.truncated:
         counted = (
             f"{found.left_out} more"
-            if not words(remaining(query))
+            if not texts.words(terms.remaining(query))
             else f"there is more than these {len(found)}"
         )
         note += f"; {counted}: give a higher limit"
@@ -305,13 +305,15 @@ def _admitting(view: View, query: str, given: dict[str, str]) -> Callable[[Node 
     """Whether a thing fits the filters that are given and those in a query."""
     times: dict[str, Any] = {name: given[name] for name in ("since", "until") if name in given}
     values = {name: value for name, value in given.items() if name not in times}
-    return Filters.of(view, values, times, asked_fields(query)).admits
+    return filters.Filters.of(view, values, times, terms.asked_fields(query)).admits
 
 
 def _about(hits: Iterable[answers.Hit], query: str) -> list[answers.Hit]:
     """Those whose statement or note has one of the words of a query; all when there are none."""
-    asked = set(words(remaining(query)))
-    return [hit for hit in hits if not asked or asked & set(words(f"{hit.id} {hit.statement} {hit.note}"))]
+    asked = set(texts.words(terms.remaining(query)))
+    return [
+        hit for hit in hits if not asked or asked & set(texts.words(f"{hit.id} {hit.statement} {hit.note}"))
+    ]
 
 
 # ---------------------------------------------------------------- one thing
