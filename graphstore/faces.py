@@ -93,10 +93,13 @@ class _LateLoader(Loader):
             self._is_running = True
             try:
                 self._loader.exec_module(module)
-                module.__spec__.loader = module.__loader__ = self._loader  # type: ignore[union-attr]
                 object.__setattr__(module, "__class__", ModuleType)
             finally:
                 self._is_running = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the loader of the file has: its source, its path."""
+        return getattr(self._loader, name)
 
 
 class _LateModule(ModuleType):
