@@ -1,9 +1,10 @@
--- Which bodies of a forgotten entity are still there? Those of its versions; what was said of its links before both ends were forgotten, or one was erased; and reasons
--- of operations on it and on those links, where no operation on something else has the same body. One row for each body.
+-- Which bodies of forgotten entities are still there? Those of their versions; what was said of their links before both ends were forgotten, or one was erased; and
+-- reasons of operations on them and on those links, where no operation on something else has the same body. One row for each body.
 --
--- Parameters: :number, of the entity.
+-- Parameters: :numbers, of the entities, a JSON array.
 -- Columns: number, of the body.
 WITH
+wanted (entity) AS MATERIALIZED (SELECT value FROM json_each(:numbers)),
 fate (number, id, source, target, until) AS NOT MATERIALIZED (  -- until: the operation before which what was said of a link is forgotten
   SELECT
     l.number, l.id, l.source, l.target,
@@ -13,23 +14,26 @@ fate (number, id, source, target, until) AS NOT MATERIALIZED (  -- until: the op
     )
   FROM link l
 ),
-touched (number, id, until) AS MATERIALIZED (
-  SELECT fate.number, fate.id, fate.until FROM fate WHERE fate.source = :number OR fate.target = :number
+touched (entity, number, id, until) AS MATERIALIZED (
+  SELECT wanted.entity, fate.number, fate.id, fate.until
+  FROM wanted
+  CROSS JOIN fate ON fate.source = wanted.entity OR fate.target = wanted.entity
 ),
-claimed (body, is_gone) AS MATERIALIZED (
+claimed (entity, body, is_gone) AS MATERIALIZED (
   SELECT
+    touched.entity,
     c.body,
     coalesce((SELECT p.opened_by FROM link_period p WHERE p.link = c.link AND p.claim = c.number ORDER BY p.number LIMIT 1), -1) < touched.until
   FROM touched
   CROSS JOIN claim c ON c.link = touched.number
   WHERE c.body IS NOT NULL
 ),
-chosen (number) AS MATERIALIZED (
-  SELECT o.number FROM entity e CROSS JOIN operation o ON o.subject = e.id WHERE e.number = :number
+chosen (entity, number) AS MATERIALIZED (
+  SELECT wanted.entity, o.number FROM wanted CROSS JOIN entity e ON e.number = wanted.entity CROSS JOIN operation o ON o.subject = e.id
   UNION
-  SELECT o.number FROM touched CROSS JOIN operation o ON o.subject = touched.id
+  SELECT touched.entity, o.number FROM touched CROSS JOIN operation o ON o.subject = touched.id
   UNION
-  SELECT p.opened_by FROM touched CROSS JOIN link_period p ON p.link = touched.number AND p.opened_by < touched.until
+  SELECT touched.entity, p.opened_by FROM touched CROSS JOIN link_period p ON p.link = touched.number AND p.opened_by < touched.until
 ),
 gone (number, tx, body) AS NOT MATERIALIZED (  -- operations whose reason goes, unless something else has it
   SELECT o.number, o.tx, o.body
@@ -58,19 +62,26 @@ gone (number, tx, body) AS NOT MATERIALIZED (  -- operations whose reason goes, 
       )
     )
 ),
+reason (tx, body) AS MATERIALIZED (
+  SELECT DISTINCT o.tx, o.body
+  FROM chosen
+  CROSS JOIN gone o ON o.number = chosen.number
+  WHERE o.body IS NOT NULL
+    AND (chosen.entity, o.body) NOT IN (SELECT claimed.entity, claimed.body FROM claimed WHERE NOT claimed.is_gone)
+),
+kept (tx, body) AS MATERIALIZED (  -- reasons that something else has
+  SELECT k.tx, k.body
+  FROM (SELECT DISTINCT reason.tx FROM reason) r
+  CROSS JOIN operation k ON k.tx = r.tx
+  WHERE (k.tx, k.body) IN (SELECT reason.tx, reason.body FROM reason)
+    AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.number = k.number)
+),
 found (body) AS (
-  SELECT v.body FROM version v WHERE v.entity = :number
+  SELECT v.body FROM wanted CROSS JOIN version v ON v.entity = wanted.entity
   UNION
   SELECT claimed.body FROM claimed WHERE claimed.is_gone
   UNION
-  SELECT o.body
-  FROM chosen
-  CROSS JOIN gone o ON o.number = chosen.number
-  WHERE o.body NOT IN (SELECT claimed.body FROM claimed WHERE NOT claimed.is_gone)
-    AND NOT EXISTS (
-      SELECT 1 FROM operation k
-      WHERE k.tx = o.tx AND k.body = o.body AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.number = k.number)
-    )
+  SELECT reason.body FROM reason WHERE (reason.tx, reason.body) NOT IN (SELECT kept.tx, kept.body FROM kept)
 )
 SELECT b.number
 FROM found

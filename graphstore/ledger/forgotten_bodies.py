@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
+import orjson
+
 from graphstore.ledger.branch_rows import TRUNK, all_branches
 from graphstore.ledger.statements import Statement
 from graphstore.values.period import Instant
@@ -32,10 +34,10 @@ def bodies_left(connection: sqlite3.Connection, since: Instant) -> list[int]:
     found: set[int] = set()
     for line in (TRUNK, *all_branches(connection)):
         reader = line.reader(connection)
-        for (entity,) in reader.execute(FORGOTTEN_SINCE.text, {"tx": since}).fetchall():
-            found.update(
-                body for (body,) in reader.execute(FORGOTTEN_BODIES.text, {"number": entity}).fetchall()
-            )
+        entities = [entity for (entity,) in reader.execute(FORGOTTEN_SINCE.text, {"tx": since}).fetchall()]
+        if entities:
+            bodies = reader.execute(FORGOTTEN_BODIES.text, {"numbers": orjson.dumps(entities).decode()})
+            found.update(body for (body,) in bodies.fetchall())
     return sorted(found)
 
 

@@ -304,23 +304,26 @@ class RowWriter:
             by = more[1] if len(more) > 1 else author
             rows.append((number, self._tx, verb, subject, by, self._body(body)))
         self._insert("operation", rows)
+        forgotten: list[int] = []
         for number, _, verb, subject, _, body in rows:
             if verb == UNDO:
                 self._connection.execute("INSERT INTO all_undone VALUES (?, ?)", (instant(subject), number))
             elif verb in FORGETTING and subject:
-                self._forget(subject, FORGETTING[verb], number, body)
+                forgotten += self._forget(subject, FORGETTING[verb], number, body)
+        if self._words is not None and forgotten:
+            self._words.drop(self._connection, forgotten)
 
-    def _forget(self, id: str, word: str, operation: int, body: int | None) -> None:
-        """Note that an entity was forgotten by an operation with that body, if this line knows it."""
-        for (entity,) in self._reader.execute("SELECT number FROM entity WHERE id = ?", (id,)).fetchall():
+    def _forget(self, id: str, word: str, operation: int, body: int | None) -> list[int]:
+        """Note that an entity was forgotten by an operation with that body. Return its number, if this line knows it."""
+        found = self._reader.execute("SELECT number FROM entity WHERE id = ?", (id,)).fetchall()
+        for (entity,) in found:
             self._connection.execute(
                 "DELETE FROM all_forgotten WHERE entity = ? AND operation / ? = ?",
                 (entity, SPAN, self.line.number),
             )
             self._insert("forgotten", [(entity, operation, word)])
             drop_fields(self._connection, entity, body)
-            if self._words is not None:
-                self._words.drop(self._connection, entity)
+        return [entity for (entity,) in found]
 
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
         rows = []

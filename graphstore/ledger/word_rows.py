@@ -10,7 +10,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -44,8 +44,11 @@ WHERE v.number >= ?
 ORDER BY v.number
 LIMIT ?
 """
-_SEGMENT_OF = "SELECT first, lengths FROM segment WHERE first <= ? ORDER BY first DESC LIMIT 1"
-_NAMING = "SELECT term, versions, times FROM posting WHERE segment = ? AND instr(versions, ?)"
+_FEW = 8  # versions whose postings are looked for one by one; of more, all of the segment are read
+_VERSIONS = "SELECT number FROM all_version WHERE entity = ?"
+_SEGMENT_OF = "SELECT first FROM segment WHERE first <= ? ORDER BY first DESC LIMIT 1"
+_POSTINGS = "SELECT term, versions, times FROM posting WHERE segment = ?"
+_NAMING = f"{_POSTINGS} AND instr(versions, ?)"
 
 
 Columns = tuple[bytes, bytes]
@@ -122,13 +125,18 @@ class WordRows:
         if identity != analyzer.identity:
             self._write_again(connection, analyzer)
 
-    def drop(self, connection: sqlite3.Connection, entity: int) -> None:
-        """Remove the words of an entity that is forgotten."""
-        for (version,) in connection.execute(
-            "SELECT number FROM all_version WHERE entity = ?", (entity,)
-        ).fetchall():
-            if not connection.execute("UPDATE fresh SET terms = x'' WHERE version = ?", (version,)).rowcount:
-                _drop_sealed(connection, version)
+    def drop(self, connection: sqlite3.Connection, entities: Iterable[int]) -> None:
+        """Remove the words of entities that are forgotten."""
+        sealed: dict[int, list[int]] = {}
+        for entity in entities:
+            for (version,) in connection.execute(_VERSIONS, (entity,)).fetchall():
+                if connection.execute("UPDATE fresh SET terms = x'' WHERE version = ?", (version,)).rowcount:
+                    continue
+                found = connection.execute(_SEGMENT_OF, (version,)).fetchone()
+                if found is not None:  # else its words were never written
+                    sealed.setdefault(found[0], []).append(version)
+        for segment, versions in sealed.items():
+            _drop_sealed(connection, segment, versions)
 
     def _made_for(self, setting: str | None) -> Analyzer:
         """Return the analyzer for languages as they are set, a JSON array."""
@@ -212,31 +220,41 @@ def _joined(versions: list[bytes], times: list[bytes]) -> Columns:
     )
 
 
-def _drop_sealed(connection: sqlite3.Connection, version: int) -> None:
-    """Remove a version from the postings of its segment."""
-    found = connection.execute(_SEGMENT_OF, (version,)).fetchone()
-    if found is None:  # its words were never written
+def _drop_sealed(connection: sqlite3.Connection, segment: int, versions: list[int]) -> None:
+    """Remove versions from the postings of their segment."""
+    [(blob,)] = connection.execute("SELECT lengths FROM segment WHERE first = ?", (segment,)).fetchall()
+    lengths = _unpacked(blob)
+    gone = {version for version in versions if version - segment < len(lengths)}
+    if not gone:
         return
-    segment, lengths = found[0], _unpacked(found[1])
-    if version - segment >= len(lengths):
-        return
-    lengths[version - segment] = 0
+    for version in gone:
+        lengths[version - segment] = 0
     connection.execute("UPDATE segment SET lengths = ? WHERE first = ?", (_packed(lengths), segment))
-    for term, versions, times in connection.execute(
-        _NAMING, (segment, _packed(array("I", (version,))))
-    ).fetchall():
-        numbers = _unpacked(versions)
-        if version not in numbers:  # the bytes are those of two numbers
-            continue
-        counts, at = _times(versions, times), numbers.index(version)
-        del numbers[at], counts[at]
-        if numbers:
+    for term, numbers, times in _postings_of(connection, segment, gone):
+        left = [
+            (version, count)
+            for version, count in zip(_unpacked(numbers), _times(numbers, times), strict=True)
+            if version not in gone
+        ]
+        if not left:
+            connection.execute("DELETE FROM posting WHERE segment = ? AND term = ?", (segment, term))
+        elif len(left) * WIDTH < len(numbers):
+            columns = _columns([version for version, _ in left], [count for _, count in left])
             connection.execute(
                 "UPDATE posting SET versions = ?, times = ? WHERE segment = ? AND term = ?",
-                (*_columns(numbers, counts), segment, term),
+                (*columns, segment, term),
             )
-        else:
-            connection.execute("DELETE FROM posting WHERE segment = ? AND term = ?", (segment, term))
+
+
+def _postings_of(connection: sqlite3.Connection, segment: int, versions: set[int]) -> list[Any]:
+    """Return postings of a segment, those of the versions among them."""
+    if len(versions) > _FEW:
+        return connection.execute(_POSTINGS, (segment,)).fetchall()
+    found: dict[bytes, Any] = {}
+    for version in versions:
+        rows = connection.execute(_NAMING, (segment, _packed(array("I", (version,))))).fetchall()
+        found.update((row[0], row) for row in rows)
+    return list(found.values())
 
 
 def _columns(versions: Iterable[int], times: list[int]) -> Columns:

@@ -26,7 +26,6 @@ class Named(NamedTuple):
     value: str
 
 
-"""The name of the setting that says for how long, and up to which size, events are kept."""
 SETTING = Statement("setting", Setting)
 SETTINGS = Statement("settings", Named)
 
