@@ -47,7 +47,7 @@ _LEAST_PATTERNS = "30d"  # patterns are looked for over no less, however short t
 _POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are named possibly_…
 _CAUSED = frozenset({"caused_by"})
 _FORGOTTEN = ("evicted", "erased")
-_AHEAD = 256  # events whose links are read at once
+_AHEAD = 256  # events whose links and bodies are read at once
 
 
 class _Asked(NamedTuple):
@@ -235,10 +235,13 @@ class _History:
         """The newest of them, as many as the report has room for; a first one that has none alone is shortened."""
         room = MOST_BYTES - _FOR_PATTERNS - _FOR_THE_REST
         events: list[Json] = []
+        bodies: dict[int, Json] = {}
         for number, match in enumerate(matches):
             if number % _AHEAD == 0:
-                self.sight.read_ends(each.ent for each in matches[number : number + _AHEAD])
-            event = self._event(match, related)
+                ahead = [each.ent for each in matches[number : number + _AHEAD]]
+                self.sight.read_ends(ahead)
+                bodies = self.sight.bodies(ahead)
+            event = self._event(match, related, bodies[match.ent])
             size = len(orjson.dumps(event)) + 1
             if size > room and not events:
                 event = _squeezed(event, room)
@@ -249,9 +252,9 @@ class _History:
             events.append(event)
         return events
 
-    def _event(self, match: _Match, related: int) -> Json:
+    def _event(self, match: _Match, related: int, reported: Json) -> Json:
         sight, ent = self.sight, match.ent
-        reported, type = sight.body(ent), sight.kind(ent)
+        type = sight.kind(ent)
         body = sight.happened.latest(ent, reported)
         first = iso(match.first)
         event: Json = {
@@ -327,8 +330,8 @@ class _History:
         if type in NEVER_OPEN:
             return words
         ents = [match.ent for match in matches if self.sight.kind(match.ent) == type]
-        with_links = filter(self.sight.has_links, ents)
-        resolved = sum(self.sight.happened.status(ent) == "resolved" for ent in with_links)
+        bodies = self.sight.bodies(filter(self.sight.has_links, ents))
+        resolved = sum(self.sight.happened.status(ent, body) == "resolved" for ent, body in bodies.items())
         linked = 0 if type != "regression" else sum(self._after_deploy(ent) for ent in ents)
         if count == 1:
             notes = ["resolved"] * resolved + ["linked to deploy"] * linked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,6 +36,14 @@ class Source:
             return {}
         raw = self.raw(pos, length)
         return orjson.loads(raw) if holding in raw else {}
+
+    def bodies(self, places: Sequence[tuple[int, int]]) -> list[Json]:
+        """Return bodies by their places and lengths, read at once; one that has no place is empty."""
+        read = self.journal.raws(pos for pos, length in places if length and pos >= 0)
+        return [
+            orjson.loads(self.pending[-pos - 1] if pos < 0 else read[pos]) if length else {}
+            for pos, length in places
+        ]
 
     def raw(self, pos: int, length: int) -> bytes:
         """The bytes of a body by its place."""

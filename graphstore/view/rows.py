@@ -5,7 +5,7 @@ The numbers of entities, rows, links and operations are valid for one read. Func
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, cast
 
 from graphstore.ledger.chain import FORGETTING
@@ -178,6 +178,13 @@ class Rows:
     def body(self, ent: int, holding: bytes = b"") -> Json:
         """Return the body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
         return self.content_of(self.index.versions_of[ent][-1], holding)
+
+    def bodies(self, ents: Iterable[int]) -> dict[int, Json]:
+        """Return the bodies of the last versions of entities, read at once."""
+        index, ents = self.index, list(ents)
+        last = [index.versions_of[ent][-1] for ent in ents]
+        found = self.core.bodies([(index.v_pos[ver], index.v_len[ver]) for ver in last])
+        return dict(zip(ents, found, strict=True))
 
     def body_of(self, row: int, holding: bytes = b"") -> Json:
         """Return the body of a row's version; otherwise as `body`."""
