@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
 from types import ModuleType
@@ -69,14 +68,14 @@ class LateModules:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None and spec.submodule_search_locations is None:
-            spec.loader = _LateLoader(spec.loader)
+            spec.loader = _LateLoader(spec.loader)  # type: ignore[assignment]
         return spec
 
 
-class _LateLoader(Loader):
+class _LateLoader:
     """Makes a module that waits for its first use."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Any) -> None:
         self._loader, self._lock, self._is_running = loader, RLock(), False
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

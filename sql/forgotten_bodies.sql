@@ -69,10 +69,11 @@ reason (tx, body) AS MATERIALIZED (
   WHERE o.body IS NOT NULL
     AND (chosen.entity, o.body) NOT IN (SELECT claimed.entity, claimed.body FROM claimed WHERE NOT claimed.is_gone)
 ),
+instant (tx) AS MATERIALIZED (SELECT DISTINCT reason.tx FROM reason),
 kept (tx, body) AS MATERIALIZED (  -- reasons that something else has
   SELECT k.tx, k.body
-  FROM (SELECT DISTINCT reason.tx FROM reason) r
-  CROSS JOIN operation k ON k.tx = r.tx
+  FROM instant
+  CROSS JOIN operation k ON k.tx = instant.tx
   WHERE (k.tx, k.body) IN (SELECT reason.tx, reason.body FROM reason)
     AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.number = k.number)
 ),

@@ -30,8 +30,8 @@ _LINES = "SELECT number, tx, part, more, first_body, bodies, digest, head FROM c
 _BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ?"
 _CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY number LIMIT 1000"
 _SCHEMA = "SELECT name, type, sql FROM {}.sqlite_master WHERE sql IS NOT NULL"
-_COMMENT_OR_SPACE = re.compile(r"--[^\n]*|\s+")
-_MADE = re.compile(r"^\w+ (?:TABLE|INDEX|VIEW) (\w+)", re.MULTILINE)
+_COMMENT_OR_SPACE = r"--[^\n]*|\s+"
+_MADE = r"(?m)^\w+ (?:TABLE|INDEX|VIEW) (\w+)"
 _OF_CHAIN = ("chain", "body")
 _STATEMENTS = schema_statements()
 _ANALYZERS = "SELECT (SELECT identity FROM ledger.analyzer), (SELECT identity FROM main.analyzer)"
@@ -181,7 +181,7 @@ def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
             connection.execute(f"DROP {kind} {name}")
     there = {name for name, _, _ in connection.execute(_SCHEMA.format("main"))}
     for statement in _STATEMENTS:
-        made = _MADE.search(statement)
+        made = re.search(_MADE, statement)
         if made is not None and made[1] not in there:
             connection.execute(statement)
     write_rows(connection, words)
@@ -234,7 +234,7 @@ def _differing_schema(connection: sqlite3.Connection) -> Iterator[str]:
     """Tell which tables, indexes and views are not made as this release makes them."""
     made, found = (
         {
-            name: _COMMENT_OR_SPACE.sub("", sql)
+            name: re.sub(_COMMENT_OR_SPACE, "", sql)
             for name, _, sql in connection.execute(_SCHEMA.format(database))
         }
         for database in ("main", "ledger")

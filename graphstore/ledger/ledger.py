@@ -87,7 +87,7 @@ FROM property r CROSS JOIN property u LEFT JOIN (SELECT * FROM chain ORDER BY nu
 WHERE r.name = 'rewritten' AND u.name = 'unfinished'
 """
 _BODY = "SELECT data, checksum FROM body WHERE number = ?"
-_BODIES = """
+_SEVERAL_BODIES = """
 SELECT b.number, b.data, b.checksum FROM json_each(?) wanted CROSS JOIN body b ON b.number = wanted.value
 """
 MOST = (1 << 63) - 1  # the largest number of SQLite
@@ -249,7 +249,7 @@ class Ledger:
     def raws(self, numbers: Iterable[int]) -> dict[int, bytes]:
         """Return the bytes of several bodies that are not empty, by their numbers. Raises as `content` does."""
         numbers = list(numbers)
-        rows = self.database.rows(_BODIES, (orjson.dumps(numbers).decode(),))
+        rows = self.database.rows(_SEVERAL_BODIES, (orjson.dumps(numbers).decode(),))
         found = {number: self._checked(number, data, checksum) for number, data, checksum in rows}
         return {number: found.get(number) or self.raw(number, 1) for number in numbers}
 

@@ -6,6 +6,14 @@ import os
 import sys
 from pathlib import Path
 
+
+def host_name() -> str:
+    """Return the name of this machine."""
+    import socket  # a process that only reads a store does without
+
+    return socket.gethostname()
+
+
 if sys.platform == "win32":
     import ctypes
     from ctypes import wintypes

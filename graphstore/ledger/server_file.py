@@ -13,7 +13,7 @@ import orjson
 
 from graphstore.errors import EngineError, InvalidError, LockedError
 from graphstore.ledger.files import own_bytes, patiently, replace_whole
-from graphstore.ledger.processes import lives, process_start
+from graphstore.ledger.processes import host_name, lives, process_start
 
 MEMORY = ":memory:"
 LOG = "server.log"  # of release 0.1
@@ -31,7 +31,7 @@ def announce(place: Path, url: str | None) -> None:
         "url": url,
         "pid": os.getpid(),
         "process": process_start(os.getpid()),
-        "host": _host(),
+        "host": host_name(),
         "started": datetime.now(UTC).isoformat(),
     }
     before = os.umask(0o177)
@@ -113,19 +113,13 @@ def _is_alive(server: dict[str, Any]) -> bool:
     return lives(pid) and (recorded is None or found is None or recorded == found)
 
 
-def _host() -> str:
-    import socket  # which opening a store that nobody serves does without
-
-    return socket.gethostname()
-
-
 def server_record(place: Path) -> dict[str, Any] | None:
     """Return the same of the last server of this machine, also of one that was killed."""
     try:
         server = orjson.loads(own_bytes(place / SERVED))
     except (OSError, orjson.JSONDecodeError):
         return None
-    if not isinstance(server, dict) or server.get("host") != _host():
+    if not isinstance(server, dict) or server.get("host") != host_name():
         return None
     url, pid = server.get("url"), server.get("pid")
     if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import sys
 import threading
 import time
@@ -21,6 +20,7 @@ from weakref import WeakSet, WeakValueDictionary
 from graphstore.errors import EngineError, LockedError
 from graphstore.ledger.file_lock import try_lock, unlock, wait_lock
 from graphstore.ledger.files import open_plain, plain_bytes, status_of, way_out, write_all
+from graphstore.ledger.processes import host_name
 from graphstore.values.text import line
 
 _TURN = 0.1  # seconds
@@ -351,7 +351,7 @@ class _Helper(threading.Thread):
 def command(holder: str) -> str:
     """Return the program that a lock names, as `program` does; empty when it runs on another machine."""
     pid, _, host = holder.removeprefix("pid ").partition(" on ")
-    return program(int(pid)) if pid.isdecimal() and host == socket.gethostname() else ""
+    return program(int(pid)) if pid.isdecimal() and host == host_name() else ""
 
 
 def program(pid: int) -> str:
@@ -379,7 +379,7 @@ def _acquired(waited: threading.Lock, timeout: float) -> bool:
 
 
 def _signed() -> bytes:
-    return f"pid {os.getpid()} on {socket.gethostname()}".encode()
+    return f"pid {os.getpid()} on {host_name()}".encode()
 
 
 _guard = (
