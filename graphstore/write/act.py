@@ -91,7 +91,7 @@ class Act:
 
     def known(self, id: str, node: bool = False) -> int:
         """Return the entity that a whole id, or a `{id}-v{n}`, names. With `node`, an event raises InvalidError."""
-        ent = self.index.ids.get(id, -1) if isinstance(id, str) else -1
+        ent: int = self.index.ids.get(id, -1) if isinstance(id, str) else -1
         if ent < 0:
             ent, _ = self.sight().resolve(id)
         if node and self.index.is_event[ent]:

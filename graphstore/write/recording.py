@@ -99,7 +99,7 @@ class Recording:
     def _same(self, report: Report, id: str) -> int:
         """Return the event of that id, when its content is the same; -1 when the id is not known."""
         index = self.index
-        ent = index.ids.get(text_of("id", id), -1)
+        ent: int = index.ids.get(text_of("id", id), -1)
         if ent < 0:
             return -1
         if not index.is_event[ent]:
