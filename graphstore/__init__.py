@@ -123,7 +123,10 @@ __all__ = [
 
 painter.use(lambda: import_module("graphstore.show.pictures"))
 
-_LATE = ("context", "events", "graph", "ledger", "mcp", "memory", "read", "search", "store", "topics", "values", "view", "write")
+_LATE = (
+    "context", "events", "graph", "ledger", "mcp", "memory", "read",
+    "search", "store", "topics", "values", "view", "write",
+)  # fmt: skip
 """The folders whose modules run when they are first asked for a name."""
 sys.meta_path.insert(0, LateModules(*(f"{__name__}.{folder}" for folder in _LATE)))
 # `import graphstore.decay` finds what `from graphstore import decay` does.

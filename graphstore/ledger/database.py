@@ -42,7 +42,7 @@ _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTO
 _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
 _SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
-_RETURNED = 1 << 20  # bytes that are taken and given back at once when a ledger is opened, see `Database.__init__`
+_RETURNED = 1 << 20  # bytes that opening a ledger takes and gives back at once
 _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
@@ -73,8 +73,6 @@ class Connection(sqlite3.Connection):
 
 class _Access:
     """What one thread reads and writes with. `lock` is held while a statement runs, and for as long as a snapshot or a turn to write takes."""
-
-    __slots__ = ("__weakref__", "connection", "in_snapshot", "in_turn", "kept", "lock", "second", "state", "writer")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -433,7 +431,8 @@ class Database:
 
     def compare_state(self, access: _Access, connection: Connection) -> None:
         """Forget what this thread keeps of the ledger if anybody has written it since. Raises EngineError when another release has upgraded it."""
-        version: int = connection.execute("PRAGMA data_version").fetchone()[0]  # changed by all but this connection
+        # changed by commits of all other connections
+        version: int = connection.execute("PRAGMA data_version").fetchone()[0]
         state = (version, connection.total_changes)
         if state != access.state:
             if version != access.state[0]:

@@ -68,6 +68,7 @@ class Reader(Painted):
     """The reads, at the coordinate that `_coordinate` gives."""
 
     _core: Core
+
     def _coordinate(self) -> tuple[Instant, Instant]:
         raise NotImplementedError
 
