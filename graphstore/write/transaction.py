@@ -210,6 +210,7 @@ class Transaction:
     def back(self, point: Progress) -> None:
         """Roll back to `point`; the transaction goes on."""
         del self._retaken[point.retaken :]
+        self.taking = {link for link in self.taking if link < point.mark.links}
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
         del self.aliases[point.aliases :]

@@ -299,3 +299,15 @@ def test_a_transaction_leaves_nothing_for_the_collector(store: GraphStore) -> No
         assert left() is None
     finally:
         gc.enable()
+
+
+def test_a_supersession_that_was_refused_is_not_asked_what_it_took(store: GraphStore) -> None:
+    for id in ("one", "other"):
+        store.add_node("fact", {"says": id}, id=id, valid_from="2026-01-01")
+    with store.transaction():
+        store.revise("one", {"says": "once"})
+        with pytest.raises(InvalidError):
+            store.supersede("other", "one", by="one")  # the first link is taken back with the second
+        store.revise("one", {"says": "twice"})
+    assert ["one", "twice"] == [version.content["says"] for version in store.versions("one")]
+    assert store.node("other").valid_to is None
