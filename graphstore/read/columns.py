@@ -189,7 +189,7 @@ class Numbers(dict[Any, int]):
     def __contains__(self, key: object) -> bool:
         return self.get(key) is not None
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: Any, default: Any = None) -> int:
         """Return the number of a key, or the default."""
         number = dict.get(self, key)
         if number is None and key not in self.absent:
