@@ -14,7 +14,7 @@ from graphstore.ledger.chain import dumps
 from graphstore.values.period import OPEN, Instant
 
 DEEP_TABLES = ("deep_row", "deep_group")
-_MOST = 64  # rows of one sort that a search may look at
+MOST = 64  # rows of one sort that a search may look at
 _BELIEVED = 63, 1  # step and node of a row that is not closed
 _OWN, _FROM, _TO = 1, 2, 4  # bits of entity.deep
 
@@ -46,20 +46,20 @@ _ALL = {_OWN: _ALL_OWN, _FROM: _ALL_LINKS.format("source"), _TO: _ALL_LINKS.form
 _PERIODS = f"""
 SELECT e.deep & {_OWN}, {_PERIOD}
 FROM json_each(?) n CROSS JOIN all_period p ON p.number = n.value CROSS JOIN all_entity e ON e.number = p.entity
-WHERE e.deep & {_OWN} OR (SELECT 1 FROM all_period WHERE entity = e.number LIMIT 1 OFFSET {_MOST})
+WHERE e.deep & {_OWN} OR (SELECT 1 FROM all_period WHERE entity = e.number LIMIT 1 OFFSET {MOST})
 """
 _LINKS = f"""
 SELECT e.deep & {{1}}, {_LINK}
 FROM json_each(?) n CROSS JOIN all_link_period p ON p.number = n.value CROSS JOIN all_link l ON l.number = p.link
 CROSS JOIN all_entity e ON e.number = l.{{0}}
-WHERE e.deep & {{1}} OR (SELECT 1 FROM all_link o CROSS JOIN all_link_period q ON q.link = o.number WHERE o.{{0}} = e.number LIMIT 1 OFFSET {_MOST})
+WHERE e.deep & {{1}} OR (SELECT 1 FROM all_link o CROSS JOIN all_link_period q ON q.link = o.number WHERE o.{{0}} = e.number LIMIT 1 OFFSET {MOST})
 """
 _LINKS_OF = {_FROM: _LINKS.format("source", _FROM), _TO: _LINKS.format("target", _TO)}
 _OPENED = f"""
 SELECT e.deep & {_OWN}, {_STANDING}
 FROM json_each(?1) n CROSS JOIN all_{{0}} a ON a.entity = n.value ->> 0 AND a.valid_from = n.value ->> 1 AND a.tx_from = n.value ->> 2 AND a.line = 0
 CROSS JOIN all_entity e ON e.number = a.entity
-WHERE e.deep & {_OWN} OR (SELECT 1 FROM all_{{0}} WHERE entity = e.number LIMIT 1 OFFSET {_MOST})
+WHERE e.deep & {_OWN} OR (SELECT 1 FROM all_{{0}} WHERE entity = e.number LIMIT 1 OFFSET {MOST})
 """
 _CLOSED = f"""
 SELECT 1, {_STANDING}

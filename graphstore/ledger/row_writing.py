@@ -17,7 +17,7 @@ from orjson import loads
 
 from graphstore.ledger.branch_rows import NUMBERED, SPAN, TRUNK, Line, add_branch, all_branches, line_named
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, UNDO, dumps
-from graphstore.ledger.deep_rows import DEEP_TABLES, follow_links, follow_periods
+from graphstore.ledger.deep_rows import DEEP_TABLES, MOST, follow_links, follow_periods
 from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_fields, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, Text, WordRows
@@ -148,7 +148,7 @@ class RowWriter:
             self._next = dict(zip(NUMBERED, self._reader.execute(_NEXT).fetchone(), strict=True))
         else:
             self._next = before._next
-        self.first_operation = self._next["operation"]
+        self.first_operation, self._first_entity = self._next["operation"], self._next["entity"]
         if known is None:
             goes_on = before is not None and before._head.get("more")
             known = before._known if before is not None and goes_on else KnownNumbers({}, {}, {}, {}, {}, {})
@@ -368,7 +368,8 @@ class RowWriter:
                     earlier.append(number)
                 described.append((self._operation(by), version))
         self._insert("period", rows)
-        self._changed["period"] += [row[0] for row in rows]
+        is_many = len(rows) > MOST  # else what is new is not deep
+        self._changed["period"] += [row[0] for row in rows if is_many or row[1] < self._first_entity]
         if earlier and self._words is not None:
             add_periods(self._connection, earlier)
         if "turns" not in self._head:

@@ -308,3 +308,20 @@ def test_a_branch_of_a_deep_past_reads_its_own_rows(tmp_path: Path) -> None:
             for view in (store, branch)
         ]
         assert [[29, 33, "here", "here"], [29, "there", "there", 45]] == found
+
+
+def test_a_node_that_one_transaction_records_with_many_periods_is_deep_at_once(tmp_path: Path) -> None:
+    clock = Clock(after(1_000))
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        store.bulk_load(
+            versions=[
+                {"node_id": "deep", "content": {"n": n}, "valid_from": after(n), "valid_to": after(n + 1)}
+                for n in range(100)
+            ]
+        )
+        assert [(1, 100)] == rows(
+            tmp_path / "memory.gs",
+            "SELECT deep, (SELECT count(*) FROM deep_row WHERE sort = 'period') FROM entity",
+        )
+        assert {"n": 40} == store.as_of(valid=after(40.5)).node("deep").content
+        assert () == store.verify().problems
