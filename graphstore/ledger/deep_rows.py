@@ -20,7 +20,7 @@ _OWN, _FROM, _TO = 1, 2, 4  # bits of entity.deep
 
 
 class _Row(NamedTuple):
-    """A row of an entity: what `deep_row` tells of it."""
+    """A row of an entity, as `deep_row` has it."""
 
     owner: int
     sort: str
