@@ -49,7 +49,7 @@ class ChangedParts:
         verbs = {verb for head in heads for verb, *_ in head.get("ops", ())}
         self._is_undo = UNDO in verbs
         # else something was forgotten, or an older release wrote it and did not note what changed
-        self.is_plain = verbs.isdisjoint(FORGETTING) and all(
+        self._is_plain = verbs.isdisjoint(FORGETTING) and all(
             "turns" in head or "rows" not in head for head in heads
         )
         self.opened = self._added(_OPENED, heads, "rows")
@@ -88,7 +88,7 @@ class ChangedParts:
         if len(entities) > 1:
             facts.ever_superseded.load(entities)
         found = {
-            entity: None if self.is_new(entity) or not self.is_plain else self._kept_or_changed(entity)
+            entity: None if self.is_new(entity) or not self._is_plain else self._kept_or_changed(entity)
             for entity in entities
         }
         facts.load_whole([entity for entity in entities if found[entity] is None])

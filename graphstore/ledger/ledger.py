@@ -137,6 +137,7 @@ class Ledger:
         self._grouping = False
         self._bytes: int | None = None  # of heads and bodies, once it was asked for
         self._words = WordRows()
+        self._standings: tuple[str, StandingWriter] | None = None  # what wrote last, and the digest after it
         self._wrote: tuple[str, RowWriter | None] = ("", None)  # what wrote the last line, and its digest
         upgrade_schema(database, self._words)
         self._rewritten = self._property("rewritten")
@@ -390,7 +391,7 @@ class Ledger:
                     self.database.writer.execute(_KEEP)
                 self.database.writer.execute(_BEFORE_APPENDING)
                 self._has_savepoint = True
-            standings = standing_rows.StandingWriter(self.database.writer)
+            standings = self._standing_writer(last.digest)
             for part, (head, bodies) in enumerate(lines):
                 if part < len(lines) - 1:
                     head["more"] = True
@@ -406,8 +407,16 @@ class Ledger:
         except BaseException:  # an interrupt: a group must not commit a part of it
             self._take_back("a write was interrupted.")
             raise
+        self._standings = (last.digest, standings)
         self._heads += [head for head, _ in lines]
         self._last = last
+
+    def _standing_writer(self, digest: str) -> StandingWriter:
+        """Take the writer of standings that wrote last if nothing was written or taken back since, and it knows what it found; else make one."""
+        kept, self._standings = self._standings, None
+        if kept is not None and kept[0] == digest and kept[1].connection is self.database.writer:
+            return kept[1]
+        return standing_rows.StandingWriter(self.database.writer)
 
     def _not_written(self, error: sqlite3.Error) -> EngineError:
         full = " Free some space and do it again." if "full" in str(error) else ""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 from graphstore.ledger.branch_rows import with_views
 from graphstore.ledger.chain import FORGETTING
+from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant
 
 _KNOWN = "EXISTS (SELECT 1 FROM operation o WHERE o.number = a.operation AND o.tx <= {tx})"
@@ -33,23 +33,17 @@ _VIEWS = {
 _NAMED = re.compile(r"\b(FROM|JOIN)(\s+)(\w+)")
 
 
-def past_rows(
-    rows: Callable[..., list[tuple[Any, ...]]], tx: Instant
-) -> Callable[..., list[tuple[Any, ...]]]:
-    """Return what fetches the rows of statements, whose parameters are numbered, as they were known at an instant. `rows`: fetches them as they are now."""
+def past_rows(database: Readable, tx: Instant) -> Callable[..., list[tuple[Any, ...]]]:
+    """Return what fetches the rows of statements as they were known at an instant."""
+    views = {f"past_{name}": view.format(tx=tx) for name, view in _VIEWS.items()}
+    made: dict[str, str] = {}
 
-    def fetch(statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        text = _of_past(statement, len(values) + 1)
-        return rows(text, values if text == statement else (*values, tx))
+    def fetch(statement: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        if statement not in made:
+            made[statement] = with_views(_NAMED.sub(_renamed, statement), views)
+        return database.rows(made[statement], values)
 
     return fetch
-
-
-@cache
-def _of_past(statement: str, tx: int) -> str:
-    """Return a statement that reads past rows. `tx`: the number of its parameter for the instant."""
-    views = {f"past_{name}": view.format(tx=f"?{tx}") for name, view in _VIEWS.items()}
-    return with_views(_NAMED.sub(_renamed, statement), views)
 
 
 def _renamed(found: re.Match[str]) -> str:

@@ -1,44 +1,38 @@
-"""Finds what is shaky now, of all that a transaction may have changed: follows falls from what was invalidated to its dependants.
+"""Follows falls from what was invalidated to its dependants, and finds what is shaky.
 
-An entity is shaky at an instant if any fall reaches it there. So falls are followed one by one, and what they reach is added up. That is done for two reasons:
+`Known` keeps which falls reach each entity, over which valid time. A later fall hides an earlier one: what rests on the entity is reached by the later fall too,
+unless it was rechecked since both. Only a fall that stops at some entity hides nothing (an ended foundation does not shake an event; a replacement does not rest
+on what it replaced). So what reaches an entity over a part of time follows from the entity's direct foundations, from those falls that reach them over that
+part, and a transaction is followed over the parts of time that it changed:
 
-1. Falls may reach further than before: those of the transaction itself, and those that reach a touched entity. They are followed to wherever they lead (they are
-   free), and what they reach is added to the open rows.
-2. Where a shaky entity may have lost a fall, so may its shaky dependants. What reaches all these over that time is worked out again, from nothing: of what they
-   rest on, that which is shaky is worked out too, and what that rests on. These falls are followed within what is worked out, and nowhere else. Where nobody has
-   looked at anything that may lose a fall, its shaky foundations need no working out: whatever shakes them shakes it.
+1. The falls of the transaction itself spread to the dependants. They are the latest, and hide earlier ones.
+2. What does not reach an entity any more is taken from its dependants too, as far as it may have come from there.
+3. Over the parts where something was taken away, or may be gained, what reaches an entity is found again from its direct foundations.
 
-The latest fall comes first. It hides earlier ones: what rests on the entity is reached by the later fall too, unless it was rechecked since both. Only a fall that
-stopped at some entity hides nothing that would go on from there (an ended foundation does not shake an event; a replacement does not rest on what it replaced).
+Of an entity that is shaky by the rows and missing in `Known`, all is found from its foundations once that is needed. Then the same is done for what of the shaky
+entities it rests on and what rests on it, so that each place is found where a known fall stops.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 from graphstore.ledger.changed_parts import ChangedParts
-from graphstore.ledger.standing_facts import Facts, Fall, Fetch, Ground
-from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without, without_all
+from graphstore.ledger.standing_facts import Facts, Fall, Ground
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, overlap, without_all
+from graphstore.values.vocabulary import RESTS
 
-_NEVER: Period = (0, 0)
-_NOTHING: list[tuple[int, Instant, Instant]] = []
-_FEW = 8
+_ADDING = frozenset({"revise", "amend", "retract", "correct"})
+"""Verbs that never make a dependant less shaky: what they close falls by a later operation, and for at least the same kinds of link."""
+_NOTHING: list[Period] = []
+_ALWAYS = [ALWAYS]
 Part = TypeVar("Part", bound=tuple[Any, ...])
 Cause = tuple[Fall, int]
 """A fall, and the entity that fell."""
-_ANY: Cause = Fall(0, "shaky"), -1
-"""In place of a fall: any that reaches a foundation."""
-Arrived = tuple[int, Instant, Instant, bool]
-"""The entity to which a fall leads over a period, and whether it is free."""
-Reached = tuple[Instant, Instant, bool, set[int]]
-"""A period over which a fall reaches an entity, whether it is free, and where that fall stops."""
-Asked = dict[int, tuple[list[Period], list[Ground]]]
-"""Of foundations, the periods over which it is asked how they have fallen, and the links for which it may count."""
-Leaning = tuple[Ground, Instant, Instant]
-"""What an entity rests on by a link, and a part of the time over which it does."""
 
 
 @dataclass(slots=True)
@@ -51,376 +45,538 @@ class Touched:
     new_links: set[int] = field(default_factory=set)
 
 
-class Spreading:
-    """Finds what is shaky now, of all that a transaction may have changed.
+class Reached(NamedTuple):
+    """States that the fall of an entity (`root`) reaches another one over a period, or is on its way there."""
 
-    Args:
-        first: the number of the first operation of the transaction; the others follow it.
-        before: fetches the rows as they were before the transaction. None where the open rows do not say how things stood then.
-    """
+    start: Instant
+    stop: Instant
+    fall: Fall
+    root: int
+
+
+@dataclass(slots=True)
+class Known:
+    """Keeps which falls reach entities now, and which falls have stopped somewhere."""
+
+    reached: dict[int, list[Reached]] = field(default_factory=dict)
+    stopped: set[Cause] = field(default_factory=set)
+
+
+Arriving = dict[int, list[Reached]]
+_CAUSE = itemgetter(2, 3)
+_Lost = tuple[int, Instant, Instant, Cause | None]
+"""An entity that a fall (None: any) does not reach any more over a period."""
+
+
+class _StopFoundError(Exception):
+    """Raised where a fall stops at an entity for the first time: it hides nothing any more."""
+
+
+class Spreading:
+    """Finds what is shaky now, of all that a transaction may have changed. The operations of that transaction are numbered from `first` on."""
 
     def __init__(
-        self, facts: Facts, touched: Touched, first: int, changed: ChangedParts, before: Fetch | None
+        self, facts: Facts, touched: Touched, first: int, changed: ChangedParts, known: Known
     ) -> None:
-        self._facts, self._first, self._changed, self._touched = facts, first, changed, touched
-        self._before = before
+        self._facts, self._first, self._changed, self._known = facts, first, changed, known
+        self._touched, self._fallen = touched, touched.fallen
         self._linked = facts.linked(touched.fallen | touched.itself | touched.resting)
-        self._lost: dict[int, Period] = {}  # over which periods entities may lose falls in the first place
-        self._losing: dict[int, Period] = {}  # shaky entities, and a period outside which they lose nothing
-        self._windows: dict[int, Period] = {}  # over which periods it is worked out what reaches entities
-        self._arriving: dict[Cause, list[Arrived]] = {}
-        self._reached: dict[int, list[Reached]] = {}
-        self._leaning: dict[int, list[Leaning]] = {}  # what these rest on, if it fell or is shaky
-        self._within: dict[int, list[tuple[int, Instant, Instant]]] = {}  # by whom they are shaken
+        self._shaking_less: dict[int, bool] = {}
+        self._shown: set[Cause] = set()  # earlier falls that were found to stop somewhere
 
     def result(self) -> dict[int, list[Period]]:
-        """Return the shaky periods of each entity of which these have changed."""
+        """Return the shaky periods of each entity whose rows may have to change."""
         if not self._linked:
             return {}
-        self._begin()
-        self._fall()
-        self._lose()
-        self._look_up()
-        self._gather()
-        for cause in sorted(self._arriving, key=lambda cause: cause[0].operation, reverse=True):
-            self._follow(cause, self._arriving[cause])
-        return self._changed_rows()
-
-    def _changed_rows(self) -> dict[int, list[Period]]:
-        result, shaky = {}, self._facts.shaky
-        shaky.load(self._reached)
-        for entity in self._losing.keys() | self._reached.keys():
-            kept = before = shaky[entity]
-            if before and (lost := self._losing.get(entity)):
-                kept = []
-                if before[0][0] < lost[0] or lost[1] < before[-1][1]:
-                    kept = [part for period in before for part in without(period, lost)]
-            periods = [one[:2] for one in self._reached.get(entity, ())]
-            if kept or len(periods) > 1:
-                periods = coalesce(kept + periods)
-            if periods != before:
-                result[entity] = periods
+        while not self._is_worked_out():
+            pass
+        known, result = self._known.reached, dict[int, list[Period]]()
+        for entity, found in self._gained.items():
+            result[entity] = coalesce([*self._facts.shaky[entity], *(one[:2] for one in found)])
+        for entity, reached in self._reached.items():
+            periods = [one[:2] for one in reached]
+            if entity in self._taken_over:
+                periods += self._taken_over[entity]
+                known.pop(entity, None)
+            elif reached:
+                known[entity] = reached
+            else:
+                known.pop(entity, None)
+            result[entity] = _fewest(periods)
         return result
+
+    def _is_worked_out(self) -> bool:
+        """Work out what reaches entities. Returns False if a fall was found to stop somewhere: then all has to be done again."""
+        self._reached: dict[int, list[Reached]] = {}  # what has changed of what is known
+        self._gained: dict[int, list[Reached]] = {}  # what newly reaches entities of which it is not known
+        self._windows: dict[int, list[Period]] = {}  # where what reaches an entity is found again
+        self._taken_over: dict[int, list[Period]] = {}
+        self._lost: list[_Lost] = []
+        try:
+            self._begin()
+            arriving = self._spread_new_falls()
+            self._lose()
+            level = {entity for entity, periods in self._windows.items() if periods}
+            level |= self._touched.resting & self._linked
+            while level or arriving:
+                self._gather(level, arriving)
+                level = self._find_below(self._spread(arriving))
+                arriving = {}
+        except _StopFoundError:
+            return False
+        return True
+
+    # ------------------------------------------------------------------ what is known of an entity
+
+    def _reaching(self, entity: int) -> list[Reached] | None:
+        """Return what reaches an entity; None where that is not known."""
+        found = self._reached.get(entity)
+        if found is None and (found := self._known.reached.get(entity)) is None:
+            return None if self._facts.shaky[entity] else []
+        return found
+
+    def _find_wholly(self, entity: int) -> list[_Lost]:
+        """Let all that reaches an entity be found, since it is not known. Return what may not reach it any more."""
+        self._windows[entity] = [ALWAYS]
+        self._reached[entity] = self._gained.pop(entity, [])
+        return [(entity, *part, None) for part in self._facts.shaky[entity]]
+
+    def _lose_some(self, entity: int, lost: list[Reached]) -> list[_Lost]:
+        """Take from an entity what does not reach it any more, and let it be found again what does over that time."""
+        if not lost:
+            return []
+        reached = self._reaching(entity) or []
+        holes: dict[Cause, list[Period]] = {}
+        for one in lost:
+            holes.setdefault(one[2:], []).append(one[:2])
+        self._reached[entity] = [
+            part
+            for one in reached
+            for part in (_outside(one, holes[one[2:]]) if one[2:] in holes else (one,))
+        ]
+        self._look_again(entity, (one[:2] for one in lost))
+        return [(entity, one.start, one.stop, one[2:]) for one in lost]
+
+    def _look_again(self, entity: int, periods: Iterable[Period]) -> None:
+        self._windows[entity] = coalesce([*self._windows.get(entity, ()), *periods])
 
     # ------------------------------------------------------------------ what the transaction changed itself
 
     def _begin(self) -> None:
-        """Note over which time the touched entities may lose falls, and over which time earlier falls may reach them."""
+        """Take from the touched entities what does not reach them any more, and note over which time something else may."""
         facts = self._facts
         facts.shaky.load(self._linked)
         facts.load_upright(self._linked)
         for entity in self._linked:
-            period = _NEVER
-            if entity in self._touched.itself:
-                period = ALWAYS
-            elif entity in self._touched.fallen and (periods := self._changed.periods(entity)):
-                period = periods[0][0], periods[-1][1]
-            if facts.shaky[entity]:
-                self._lost[entity] = period
-            if entity in self._touched.resting or self._open_to_earlier(entity, *period):
-                self._windows[entity] = period
+            is_linked_anew = entity in self._touched.itself
+            reached = self._reaching(entity)
+            if reached is None:
+                self._lost += self._find_wholly(entity)
+                continue
+            if is_linked_anew:
+                periods = _ALWAYS
+            else:
+                periods = self._changed.periods(entity) if entity in self._fallen else _NOTHING
+            upright = facts.upright(entity)
+            if reached:
+                kept = [] if is_linked_anew else self._still_passing(upright, reached)
+                self._lost += self._lose_some(entity, _difference(reached, kept))
+            if older := [part[:2] for part in upright if part[2] < self._first]:
+                self._look_again(entity, _common(older, periods))
+        if self._shown:
+            for entity, reached in self._known.reached.items():
+                self._look_again(entity, [one[:2] for one in reached if one[2:] in self._shown])
 
-    def _fall(self) -> None:
-        """Let the falls of what was touched arrive at its dependants, and note which of these lose a fall."""
-        facts, shaky = self._facts, self._facts.shaky
-        roots = self._touched.fallen & self._linked
-        facts.load_dependants(roots)
-        shaky.load(ground.other for root in roots for ground in facts.dependants(root))
-        asked: Asked = {}
-        shaken: Asked = {}
-        for root in roots:
-            grounds = facts.dependants(root)
-            spans = list({(ground.start, ground.stop) for ground in grounds})
-            if over := _common(spans, self._changed.periods(root)):
-                asked[root] = over, grounds
-                if resting := [ground for ground in grounds if shaky[ground.other]]:
-                    shaken[root] = over, resting
-        counting: dict[int, list[tuple[Instant, Instant, Fall]]] = {}
-        for root, ground, start, stop, fall in _falls(facts, asked):
-            self._arriving.setdefault((fall, root), []).append((ground.other, start, stop, True))
-            if shaken and shaky[ground.other]:
-                counting.setdefault(ground.link, []).append((start, stop, fall))
-        if shaken:
-            self._lose_directly(shaken, counting)
-
-    def _lose_directly(self, shaken: Asked, counting: dict[int, list[tuple[Instant, Instant, Fall]]]) -> None:
-        """Note where shaky dependants lose falls of what was touched: those that counted for a link before the transaction, where none counts now that reaches as far.
-
-        Args:
-            shaken: what was touched, and its links to shaky dependants.
-            counting: the falls that count for these links now.
-        """
-        facts = self._facts
-        if self._before is None:
-            for periods, grounds in shaken.values():
-                for ground in grounds:
-                    for part in _common([(ground.start, ground.stop)], periods):
-                        _widen(self._lost, ground.other, *part)
-            return
-        facts.load_upright({ground.other for _, grounds in shaken.values() for ground in grounds})
-        for _, ground, start, stop, fall in _falls(Facts(self._before), shaken):
-            holes = [
-                (since, until)
-                for since, until, other in counting.get(ground.link, ())
-                if other.operation >= fall.operation and (other.word != "ended" or fall.word == "ended")
-            ]
-            for begun, ended in without_all((start, stop), holes):
-                if ground.other in self._linked or any(
-                    since < ended and begun < until and looked < fall.operation
-                    for since, until, looked in _overlapping(facts.upright(ground.other), begun, ended)
-                ):
-                    _widen(self._lost, ground.other, begun, ended)
-
-    # ------------------------------------------------------------------ what is worked out from nothing
-
-    def _lose(self) -> None:
-        """Let the shaky dependants of shaky entities that may lose a fall lose it too."""
-        facts, losing, later = self._facts, self._losing, self._lost
-        shaky, passing = facts.shaky, facts.passing
-        while later:
-            shaky.load(later)
-            facts.load_passing([one for one, period in later.items() if _touches(shaky[one], *period)], shaky)
-            queue, later = list(later.items()), {}
-            for entity, (begun, ended) in queue:  # it grows
-                if not _touches(shaky[entity], begun, ended) or not _widen(losing, entity, begun, ended):
-                    continue
-                begun, ended = losing[entity]
-                for other, first, last in passing[entity]:
-                    start = begun if begun > first else first
-                    stop = ended if ended < last else last
-                    known = losing.get(other, _NEVER)
-                    if start >= stop or (known[0] <= start and stop <= known[1]):
-                        continue
-                    if other in shaky and other in passing:
-                        queue.append((other, (start, stop)))
-                    else:
-                        _widen(later, other, start, stop)
-        for entity, period in losing.items():
-            if entity not in self._linked or self._open_to_earlier(entity, *period):
-                _widen(self._windows, entity, *period)
-
-    def _look_up(self) -> None:
-        """Work out what reaches the shaky foundations of what is worked out, too."""
-        facts, windows, pending = self._facts, self._windows, set(self._windows)
-        while pending:
-            facts.load_above(pending)
-            unknown = self._unknown(pending)
-            pending = set()
-            entities = {entity for entity, *_ in unknown}
-            passing = self._taking_over(entities) if entities else entities
-            for entity, base, begun, ended in unknown:
-                if (base,) in facts.replaced[entity]:
-                    continue
-                for start, stop in self._open_to_earlier(entity, begun, ended):
-                    if entity in passing:
-                        kept = without_all((start, stop), [self._losing.get(base, _NEVER)])
-                        for part in _common(facts.shaky[base], kept):
-                            self._arriving.setdefault(_ANY, []).append((entity, *part, False))
-                    elif _widen(windows, base, start, stop):
-                        pending.add(base)
-
-    def _unknown(self, entities: Collection[int]) -> list[tuple[int, int, Instant, Instant]]:
-        """Note what entities rest on over the time for which that is worked out. Return them with shaky foundations over the time for which that is not."""
-        facts, windows, new_links = self._facts, self._windows, self._touched.new_links
-        shaky, may_have_fallen, unknown = facts.shaky, facts.may_have_fallen, []
-        for entity in entities:
-            begun, ended = windows[entity]
-            self._leaning[entity] = leaning = []
-            for ground in facts.grounds[entity]:
-                base, start, stop, link, kind = ground
-                rows = shaky[base]
-                if not rows and not may_have_fallen[base]:
-                    continue
-                if link not in new_links:
-                    start = begun if begun > start else start
-                    stop = ended if ended < stop else stop
-                if start >= stop:
-                    continue
-                leaning.append((ground, start, stop))
-                if rows and "shaky" in facts.resting[kind] and _touches(rows, start, stop):
-                    start, stop = max(start, rows[0][0]), min(stop, rows[-1][1])
-                    known = windows.get(base, _NEVER)
-                    if start < known[0] or known[1] < stop:
-                        unknown.append((entity, base, start, stop))
-        return unknown
-
-    def _open_to_earlier(self, entity: int, begun: Instant, ended: Instant) -> list[Period]:
-        """Return where, within a period, an entity stands and nobody looked at it in this transaction, so that earlier falls may reach it."""
+    def _still_passing(
+        self, upright: list[tuple[Instant, Instant, int]], reached: list[Reached]
+    ) -> list[Reached]:
+        """Return the parts of what reached an entity over which it stands and was not rechecked since."""
         return [
-            (max(start, begun), min(stop, ended))
-            for start, stop, looked in _overlapping(self._facts.upright(entity), begun, ended)
-            if looked < self._first and start < ended and begun < stop
+            one._replace(start=both[0], stop=both[1])
+            for one in reached
+            for start, stop, looked in _overlapping(upright, one.start, one.stop)
+            if looked < one.fall.operation and (both := overlap(one[:2], (start, stop)))
         ]
 
-    def _taking_over(self, entities: set[int]) -> set[int]:
-        """Return those of some entities that every fall reaches that reaches a foundation. It need not be known which fall that is: what they shake, as far as
-        that is worked out, it reaches too."""
-        facts, losing = self._facts, self._losing.keys() - self._linked
-        plain = self._plain(entities)
-        facts.load_passing(plain)
-        leaves = {entity for entity in plain if not facts.passing[entity]}
-        # else something is worked out whose foundations have to be known, or goes on to what is not worked out
-        is_closed = entities - leaves <= losing and self._linked.isdisjoint(
-            self._losing.keys() & self._windows.keys()
-        )
-        return entities if is_closed and losing == self._plain(losing) else leaves
+    def _spread_new_falls(self) -> Arriving:
+        """Spread the falls of this transaction, and note what does not reach dependants any more. Return the earlier falls that may newly reach some."""
+        facts = self._facts
+        roots = self._fallen & self._linked
+        facts.load_dependants(roots)
+        others = {ground.other for root in roots for ground in facts.dependants(root)}
+        facts.load_upright(others)
+        facts.shaky.load(others)
+        asked = {}
+        for root in roots:
+            periods, over = self._changed.periods(root), set[Period]()
+            grounds = []
+            for ground in facts.dependants(root):
+                if both := self._standing_over(ground, ground.other, periods):
+                    over.update(both)
+                    grounds.append(ground)
+            if grounds:
+                asked[root] = coalesce(over), grounds
+        facts.load_fallen(asked)
+        new: Arriving = {}
+        earlier: Arriving = {}
+        direct = []
+        for root, ground, counted in self._counted(asked):
+            direct.append((root, ground, counted))
+            looked = self._looked_first(ground.other)
+            for start, stop, fall in counted:
+                if fall.operation > looked:
+                    arriving = new if fall.operation >= self._first else earlier
+                    arriving.setdefault(ground.other, []).append(Reached(start, stop, fall, root))
+        self._spread(new)
+        for root, ground, counted in direct:
+            self._lost += self._lost_directly(root, ground, counted)
+        return earlier
 
-    def _plain(self, entities: set[int]) -> set[int]:
-        """Return the nodes at which nobody has ever looked, and which replace nothing: no fall stops there."""
+    def _standing_over(
+        self, ground: Ground, entity: int, periods: list[Period], looked_before: int = OPEN
+    ) -> list[Period]:
+        """Return where, within periods, an entity rests on another and stands, and was rechecked before an operation."""
+        since, until = ground.start, ground.stop
+        over = [
+            (max(start, since), min(stop, until))
+            for start, stop, looked in self._facts.upright(entity)
+            if start < until and since < stop and looked < looked_before
+        ]
+        return over if periods == _ALWAYS else _common(over, periods)
+
+    def _counted(
+        self, asked: dict[int, tuple[list[Period], list[Ground]]]
+    ) -> Iterable[tuple[int, Ground, list[tuple[Instant, Instant, Fall]]]]:
+        """Yield of each link how its foundation has fallen over the periods asked for, as far as it counts for the link."""
+        facts = self._facts
+        for root, parts in facts.falls(asked).items():
+            grounds = asked[root][1]
+            if any(fall.word == "revised" for part in parts for fall in part.falls):
+                facts.load_recorded(grounds)
+            for ground in grounds:
+                yield root, ground, [one for part in parts for one in facts.counted(part, root, ground)]
+
+    def _lost_directly(
+        self, root: int, ground: Ground, counted: list[tuple[Instant, Instant, Fall]]
+    ) -> list[_Lost]:
+        """Return what what rests on a changed entity by a link may have lost by that."""
+        entity = ground.other
+        reached = self._reaching(entity)
+        if reached is None:
+            if (may_shake_less := self._shaking_less.get(root)) is None:
+                may_shake_less = self._shaking_less[root] = self._may_shake_less(root)
+            return self._find_wholly(entity) if may_shake_less else []
+        earlier = [one for one in reached if one.root == root and one.fall.operation < self._first]
+        if not earlier:
+            return []
+        periods = _common([ground[1:3]], self._changed.periods(root))
+        lost = [
+            Reached(start, stop, one.fall, root)
+            for one in earlier
+            for part in _common([one[:2]], periods)
+            for start, stop in without_all(part, [fall[:2] for fall in counted if fall[2] == one.fall])
+        ]
+        return self._lose_some(entity, lost)
+
+    def _may_shake_less(self, entity: int) -> bool:
+        """Return False if all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
+        facts, first = self._facts, self._first
+        if self._changed.is_new(entity):
+            return facts.has_dependants_before(entity, first)
+        closed = self._changed.closed.get(entity, ())
+        opened = [(row.start, row.stop) for row in self._changed.opened.get(entity, ())]
+        lost = coalesce((row.start, row.stop) for row in closed)
+        return not (
+            facts.resting is RESTS  # of another kind a newer fall may count less than an older one
+            and not any(without_all(period, lost) for period in opened)
+            and all(facts.verb(row.closed_by or 0) in _ADDING for row in closed)
+            and entity not in self._changed.removed
+            and not facts.ever_superseded[entity]
+            and facts.forgotten(entity) is None
+            # where nothing is left, an earlier retraction may count for a link instead of a later end
+            and not (not facts.believed[entity] and facts.was_retracted_before(entity, first))
+        )
+
+    # ------------------------------------------------------------------ what dependants lose
+
+    def _lose(self) -> None:
+        """Take what entities have lost from their dependants, as far as it may have come from there."""
+        facts, lost = self._facts, self._lost
+        while lost:
+            facts.load_below({entity for entity, *_ in lost})
+            further: list[_Lost] = []
+            for entity, start, stop, cause in lost:
+                for other, since, until, _, kind in facts.dependants(entity):
+                    both = overlap((start, stop), (since, until))
+                    if both and "shaky" in facts.resting[kind]:
+                        further += self._lost_by(other, both, cause)
+            lost = further
+
+    def _lost_by(self, entity: int, period: Period, cause: Cause | None) -> list[_Lost]:
+        """Return what an entity loses where a foundation loses a fall (None: any) over a period."""
+        reached = self._reaching(entity)
+        if reached is None:
+            is_shaky = any(overlap(period, part) for part in self._facts.shaky[entity])
+            return self._find_wholly(entity) if is_shaky else []
+        lost = [
+            one._replace(start=both[0], stop=both[1])
+            for one in reached
+            if (one[2:] == cause or cause is None)
+            and one.fall.operation < self._first
+            and (both := overlap(one[:2], period))
+        ]
+        return self._lose_some(entity, lost)
+
+    # ------------------------------------------------------------------ what reaches entities by their foundations
+
+    def _find_below(self, level: set[int]) -> set[int]:
+        """Let all be found that reaches some entities, and what rests on them as far as it is shaky and that is not known. Return these entities."""
+        facts, found = self._facts, set(level)
+        while level:
+            for entity in level:
+                self._find_wholly(entity)
+            facts.load_below(level)
+            level = {
+                ground.other
+                for entity in level
+                for ground in facts.dependants(entity)
+                if "shaky" in facts.resting[ground.kind] and self._reaching(ground.other) is None
+            }
+            found |= level
+        return found
+
+    def _gather(self, level: set[int], arriving: Arriving) -> None:
+        """Add what may reach entities by their foundations over the time where that is found again."""
+        facts = self._facts
+        asked: dict[int, tuple[list[Period], list[Ground]]] = {}
+        while level:
+            facts.load_upright(level)
+            # of the others, only what fell in this transaction may reach them
+            resting = [
+                one for one in level if any(looked < self._first for _, _, looked in facts.upright(one))
+            ]
+            facts.load_above(resting)
+            unknown: list[tuple[int, Ground]] = []
+            for entity in resting:
+                windows = self._windows.get(entity, _NOTHING)
+                for ground in facts.grounds[entity]:
+                    is_new = ground.link in self._touched.new_links
+                    over = self._standing_over(ground, entity, _ALWAYS if is_new else windows, self._first)
+                    if not over:
+                        continue
+                    base = ground.other
+                    if facts.may_have_fallen[base]:
+                        periods, grounds = asked.setdefault(base, ([], []))
+                        periods += over
+                        grounds.append(ground._replace(other=entity))
+                    if facts.shaky[base] or base in self._reached:
+                        self._inherit(entity, ground, over, arriving, unknown)
+            leaves = self._leaves({entity for entity, _ in unknown})
+            level = set()
+            for entity, ground in unknown:
+                base = ground.other
+                if entity in leaves:
+                    self._take_over(entity, ground)
+                elif base not in self._reached:
+                    self._find_wholly(base)
+                    level.add(base)
+        self._gather_falls(asked, arriving)
+
+    def _inherit(
+        self,
+        entity: int,
+        ground: Ground,
+        over: list[Period],
+        arriving: Arriving,
+        unknown: list[tuple[int, Ground]],
+    ) -> None:
+        """Let what reaches a foundation reach an entity over some periods, if that is known; else add both to `unknown`."""
+        base = ground.other
+        if "shaky" not in self._facts.resting[ground.kind] or entity in self._facts.replacers(base):
+            return
+        reached = self._reaching(base)
+        if reached is None:
+            unknown.append((entity, ground))
+            return
+        looked = self._looked_first(entity)
+        for one in reached:
+            if one.fall.operation > looked:
+                for period in over:
+                    if both := overlap(one[:2], period):
+                        arriving.setdefault(entity, []).append(Reached(*both, one.fall, one.root))
+
+    def _gather_falls(self, asked: dict[int, tuple[list[Period], list[Ground]]], arriving: Arriving) -> None:
+        """Add how foundations have fallen over the time where what reaches entities is found again."""
+        facts = self._facts
+        facts.load_fallen(asked)
+        wanted = {}
+        for base, (periods, grounds) in asked.items():
+            exempt = facts.replacers(base)
+            if counting := [ground for ground in grounds if ground.other not in exempt]:
+                wanted[base] = coalesce(periods), counting
+        for root, ground, counted in self._counted(wanted):
+            entity = ground.other
+            looked = self._looked_first(entity)
+            for start, stop, fall in counted:
+                if fall.operation > looked:
+                    arriving.setdefault(entity, []).append(Reached(start, stop, fall, root))
+
+    def _leaves(self, entities: Collection[int]) -> set[int]:
+        """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
         facts = self._facts
         facts.replaced.load(entities)
-        facts.load_upright(entities)
-        return {
+        plain = [
             entity
             for entity in entities
             if all(looked == -1 for _, _, looked in facts.upright(entity))
-            and not facts.is_event(entity)
+            and not facts.entity(entity).is_event
             and not facts.replaced[entity]
-        }
+        ]
+        facts.load_dependants(plain)
+        return {entity for entity in plain if not facts.dependants(entity)}
 
-    def _gather(self) -> None:
-        """Let the falls of all foundations of what is worked out arrive, and note what shakes what there."""
-        facts, within, may_have_fallen = self._facts, self._within, self._facts.may_have_fallen
-        facts.replaced.load([entity for entity, leaning in self._leaning.items() if leaning])
-        found = []
-        for entity, leaning in self._leaning.items():
-            replaced = facts.replaced[entity]
-            for ground, start, stop in leaning:
-                base = ground.other
-                if replaced and (base,) in replaced:
-                    continue
-                if base in self._windows and "shaky" in facts.resting[ground.kind]:
-                    within.setdefault(base, []).append((entity, ground.start, ground.stop))
-                if may_have_fallen[base]:
-                    found.append((entity, ground, start, stop))
-        facts.load_upright({entity for entity, *_ in found})
-        asked: Asked = {}
-        for entity, ground, begun, ended in found:
-            if over := self._open_to_earlier(entity, begun, ended):
-                periods, grounds = asked.setdefault(ground.other, ([], []))
-                periods += over
-                grounds.append(ground._replace(other=entity))
-        for root, ground, start, stop, fall in _falls(
-            facts, {base: (coalesce(periods), grounds) for base, (periods, grounds) in asked.items()}
-        ):
-            is_free = root in self._touched.fallen or ground.other in self._linked
-            self._arriving.setdefault((fall, root), []).append((ground.other, start, stop, is_free))
+    def _take_over(self, entity: int, ground: Ground) -> None:
+        """Let what reaches a foundation reach an entity that nobody has ever looked at, and on which nothing rests."""
+        arrived = _common(self._facts.shaky[ground.other], [ground[1:3]])
+        standing = [part[:2] for part in self._facts.upright(entity)]
+        self._taken_over.setdefault(entity, []).extend(_common(arrived, _fewest(standing)))
+        self._reached[entity] = self._reaching(entity) or []
 
-    # ------------------------------------------------------------------ following a fall
+    def _looked_first(self, entity: int) -> int:
+        """Return the operation that looked at an entity longest ago, of those that looked last at its parts: no earlier fall reaches it."""
+        return min((looked for _, _, looked in self._facts.upright(entity)), default=OPEN)
 
-    def _follow(self, cause: Cause, later: Collection[Arrived]) -> None:
-        """Follow a fall from where it arrives to all that it reaches."""
-        facts, reached, within, operation = self._facts, self._reached, self._within, cause[0].operation
-        uprights, passing, stops = facts.uprights, facts.passing, set[int]()
-        may_stop = bool(facts.replacers(cause[1])) or cause[0].word == "ended"
-        while later:
-            facts.load_passing({one[0] for one in later if one[3]}, upright=True)
-            if not all(one[3] for one in later):
-                facts.load_upright(self._windows)
-            queue, later = list(later), set[Arrived]()
-            for arrived in queue:  # it grows
-                entity, begun, ended, is_free = arrived
-                onward = passing.get(entity) if is_free else within.get(entity, _NOTHING)
-                upright = uprights.get(entity)
-                if onward is None or upright is None:
-                    later.add(arrived)
-                    continue
-                for since, until, looked in _overlapping(upright, begun, ended):
-                    start = since if since > begun else begun
-                    stop = until if until < ended else ended
-                    if start >= stop or looked >= operation:
-                        continue
-                    if may_stop and self._stops(cause, entity):
-                        stops.add(entity)
-                        break
-                    if entity not in reached:
-                        reached[entity], parts = [], [(start, stop)]
-                    else:
-                        parts = self._not_hidden(cause, entity, start, stop, is_free)
-                    for start, stop in parts:
-                        reached[entity].append((start, stop, is_free, stops))
-                        self._pass_on(queue, onward, start, stop, is_free)
+    # ------------------------------------------------------------------ spreading
 
-    def _pass_on(
-        self,
-        queue: list[Arrived],
-        onward: list[tuple[int, Instant, Instant]],
-        start: Instant,
-        stop: Instant,
-        is_free: bool,
-    ) -> None:
-        """Add where a fall leads from where it reaches an entity over a period."""
-        for other, first, last in onward:
-            if first < stop and start < last:
-                first = start if start > first else first
-                last = stop if stop < last else last
-                queue.append((other, first, last, is_free or other in self._linked))
+    def _spread(self, level: Arriving) -> set[int]:
+        """Follow falls to the dependants. Return the entities that earlier falls reach and of which it is not known what reaches them."""
+        facts, unknown = self._facts, set[int]()
+        while level:
+            facts.load_below(level)
+            further: Arriving = {}
+            for entity, arrived in level.items():
+                if self._reaching(entity) is None and any(
+                    one.fall.operation < self._first for one in arrived
+                ):
+                    unknown.add(entity)
+                    arrived = [one for one in arrived if one.fall.operation >= self._first]
+                passing = self._passing(entity, arrived)
+                for other, since, until, _, kind in facts.dependants(entity) if passing else ():
+                    if "shaky" in facts.resting[kind]:
+                        passed = [
+                            Reached(max(start, since), min(stop, until), fall, root)
+                            for start, stop, fall, root in passing
+                            if start < until and since < stop
+                        ]
+                        if passed:
+                            further.setdefault(other, []).extend(passed)
+            level = further
+        return unknown
 
-    def _not_hidden(
-        self, cause: Cause, entity: int, start: Instant, stop: Instant, is_free: bool
-    ) -> list[Period]:
-        """Return the parts of a period over which no later fall reaches an entity that goes wherever this one would go from there."""
-        holes = []
-        for begun, ended, was_free, stops in self._reached[entity]:
-            is_overlapping = begun < stop and start < ended and (was_free or not is_free)
-            if is_overlapping and all(self._stops(cause, other) for other in stops):
-                if begun <= start and stop <= ended:
-                    return []
-                holes.append((begun, ended))
-        return without_all((start, stop), holes)
+    def _passing(self, entity: int, arrived: list[Reached]) -> list[Reached]:
+        """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them."""
+        upright, stopped = self._facts.upright(entity), self._known.stopped
+        reached = self._reaching(entity)
+        kept = self._gained if reached is None else self._reached
+        reached = self._gained.get(entity, []) if reached is None else reached
+        found: list[Reached] = []
+        for since, until, fall, root in sorted(arrived, key=_CAUSE, reverse=True):
+            parts = [
+                (max(start, since), min(stop, until))
+                for start, stop, looked in upright
+                if looked < fall.operation and start < until and since < stop
+            ]
+            if not parts:
+                continue
+            cause = fall, root
+            holes = [
+                one[:2]
+                for one in reached
+                if one.start < until
+                and since < one.stop
+                and one[2:] >= cause
+                and (one[2:] == cause or one[2:] not in stopped)
+            ]
+            parts = _without(_fewest(parts), holes) if holes else _fewest(parts)
+            if not parts:
+                continue
+            if self._stops(cause, entity):
+                continue
+            if reached and cause not in stopped:
+                begun, ended = parts[0][0], parts[-1][1]
+                reached = [
+                    part
+                    for one in reached
+                    for part in (
+                        (one,)
+                        if one.stop <= begun or ended <= one.start or one[2:] > cause
+                        else _outside(one, parts)
+                    )
+                ]
+            new = [Reached(start, stop, fall, root) for start, stop in parts]
+            reached = reached + new
+            found += new
+        if found:
+            kept[entity] = reached
+        return found
 
     def _stops(self, cause: Cause, entity: int) -> bool:
-        """Return True if a fall does not reach an entity, whenever anybody looked at that."""
+        """Return True if a fall stops at an entity. Raises _StopFoundError if it is the first where it stops."""
         fall, root = cause
-        return entity in self._facts.replacers(root) or (
-            fall.word == "ended" and self._facts.is_event(entity)
+        is_stop = entity in self._facts.replacers(root) or (
+            fall.word == "ended" and bool(self._facts.entity(entity).is_event)
         )
+        if is_stop and cause not in self._known.stopped:
+            self._known.stopped.add(cause)
+            if fall.operation < self._first:
+                self._shown.add(cause)
+            raise _StopFoundError
+        return is_stop
 
 
-def _falls(facts: Facts, asked: Asked) -> Iterator[tuple[int, Ground, Instant, Instant, Fall]]:
-    """Yield how foundations have fallen, as far as it counts for links to them: the foundation, the link, start, stop, fall."""
-    facts.load_fallen(asked)
-    for root, parts in facts.falls(asked).items():
-        grounds = asked[root][1]
-        if any(fall.word == "revised" for part in parts for fall in part.falls):
-            facts.load_recorded(grounds)
-        for part in parts:
-            for ground, start, stop, fall in facts.counted(part, root, grounds):
-                yield root, ground, start, stop, fall
+def _difference(reached: list[Reached], kept: list[Reached]) -> list[Reached]:
+    """Return the parts of what reached an entity that are not kept."""
+    return [
+        part
+        for one in reached
+        for part in _outside(one, [other[:2] for other in kept if other[2:] == one[2:]])
+    ]
 
 
-def _widen(periods: dict[int, Period], entity: int, start: Instant, stop: Instant) -> bool:
-    """Let the period of an entity cover another one. Returns False if it does so already."""
-    known = periods.get(entity, _NEVER)
-    if known == _NEVER:
-        periods[entity] = start, stop
-        return start < stop
-    if known[0] <= start and stop <= known[1]:
-        return False
-    periods[entity] = min(known[0], start), max(known[1], stop)
-    return True
+def _outside(one: Reached, holes: Iterable[Period]) -> list[Reached]:
+    """Return the parts of what reached an entity outside all holes."""
+    return [Reached(*part, one.fall, one.root) for part in without_all(one[:2], holes)]
 
 
 def _overlapping(parts: list[Part], start: Instant, stop: Instant) -> list[Part]:
-    """Return those of parts, which are in order and do not overlap each other, that overlap a period; of few parts, all."""
-    if len(parts) < _FEW:
-        return parts
+    """Return those of parts, which are in order and do not overlap each other, that overlap a period."""
     first = bisect_right(parts, start, key=lambda part: part[1])
     return parts[first : bisect_left(parts, stop, key=lambda part: part[0])]
 
 
-def _touches(parts: list[Period], start: Instant, stop: Instant) -> bool:
-    """Return True if any of parts, which are in order and do not overlap each other, overlaps a period."""
-    if len(parts) == 1:
-        return parts[0][0] < stop and start < parts[0][1]
-    return any(since < stop and start < until for since, until in _overlapping(parts, start, stop))
+def _fewest(periods: list[Period]) -> list[Period]:
+    return periods if len(periods) < 2 else coalesce(periods)
 
 
 def _common(first: list[Period], second: list[Period]) -> list[Period]:
     """Return the instants that both have, as the fewest periods."""
-    return coalesce(
-        (max(start, since), min(stop, until))
-        for start, stop in first
-        for since, until in second
-        if start < until and since < stop
+    if first == second:
+        return second
+    return _fewest(
+        [
+            (start if start > since else since, stop if stop < until else until)
+            for start, stop in first
+            for since, until in second
+            if start < until and since < stop
+        ]
     )
+
+
+def _without(periods: list[Period], holes: list[Period]) -> list[Period]:
+    """Return the parts of periods outside all holes."""
+    if periods == holes:
+        return _NOTHING
+    holes = _fewest(holes)
+    return [
+        part for period in periods for part in without_all(period, _overlapping(holes, period[0], period[1]))
+    ]

@@ -50,6 +50,12 @@ _REMOVED = (
     "SELECT r.entity, r.valid_from, r.valid_to, r.operation "
     f"{_EACH} removed r WHERE r.entity = s.value ORDER BY r.number"
 )
+_RETRACTED_BEFORE = """
+SELECT EXISTS (
+  SELECT 1 FROM period p CROSS JOIN operation o ON o.number = p.closed_by
+  WHERE p.entity = ?1 AND p.closed_by < ?2 AND o.verb IN ('retract', 'correct', 'undo')
+) OR EXISTS (SELECT 1 FROM removed r WHERE r.entity = ?1 AND r.operation < ?2)
+"""
 _COVERING = "SELECT p.entity, p.number, p.valid_from, p.valid_to, p.version, p.tx_from, p.tx_to, p.opened_by, p.closed_by FROM {0[period]}"
 _CHANGED_OVER = (
     "SELECT p.entity, p.number, p.valid_from, p.valid_to, p.operation, p.is_certain FROM {0[changed]}"
@@ -98,8 +104,8 @@ _BELIEVED = (
     "WHERE e.number = s.value AND p.entity = e.number AND p.closed_by IS NULL AND v.number = p.version "
     "ORDER BY p.valid_from"
 )
-_LOOKED = (
-    "SELECT e.number, e.is_event, (SELECT o.number FROM operation o WHERE o.subject = e.id AND o.verb = 'confirm' "
+_CONFIRMED = (
+    "SELECT e.number, (SELECT o.number FROM operation o WHERE o.subject = e.id AND o.verb = 'confirm' "
     f"AND o.tx >= e.tx_from AND o.number < ?2 ORDER BY o.number DESC LIMIT 1) {_EACH} entity e WHERE e.number = s.value"
 )
 _ABSENCE = (
@@ -121,23 +127,22 @@ _MAY_HAVE_FALLEN = (
     "OR EXISTS (SELECT 1 FROM link WHERE target = s.value AND kind = 'supersedes') "
     "OR NOT EXISTS (SELECT 1 FROM period WHERE entity = s.value)"
 )
-# Of a link by which one end rests on the other. By the kinds that replace (:kinds) the source rests on the target, by those that replace (:upholding) the target
-# on the source.
+# Of a link by which one end rests on the other; `e` is the end that rests. By the kinds that replace (:kinds) the source rests on the target, by others
+# the target on the source.
 _IS_RESTING = (
-    f"l.kind IN (:kinds) AND (l.kind IN {_listed(OF_EVENTS)} "
-    "OR (SELECT e.is_event FROM entity e WHERE e.number = l.source) = 0)"
+    f"AND e.number = l.source AND l.kind IN (:kinds) AND (e.is_event = 0 OR l.kind IN {_listed(OF_EVENTS)})"
 )
 _IS_UPHELD = (
-    "l.kind IN (:upholding) AND (SELECT e.is_event FROM entity e WHERE e.number = l.target) = 0 AND NOT EXISTS "
+    f"AND e.number = l.target AND e.is_event = 0 AND l.kind IN {_listed(UPHOLDING)} AND NOT EXISTS "
     f"(SELECT 1 FROM entity u WHERE u.number = l.source AND u.is_event = 1 AND u.kind = '{CONFIRMATION}')"
 )
 
 
-def _resting(resting: tuple[str, str], upheld: tuple[str, str], more: str = ", l.number, l.kind") -> str:
-    """Return the statement of the links by which one end rests on the other. `resting`, `upheld`: the end that is asked for, and the other one."""
+def _resting(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
+    """Return the statement of the links by which one end rests on the other. Each argument: the end that is asked for, and the other one."""
     parts = [
-        f"SELECT l.{asked}, l.{other}, p.valid_from, p.valid_to{more} {_EACH} link l CROSS JOIN link_period p "
-        f"WHERE l.{asked} = s.value AND {condition} AND p.link = l.number AND p.closed_by IS NULL"
+        f"SELECT l.{asked}, l.{other}, p.valid_from, p.valid_to, l.number, l.kind {_EACH} link l CROSS JOIN entity e "
+        f"CROSS JOIN link_period p WHERE l.{asked} = s.value {condition} AND p.link = l.number AND p.closed_by IS NULL"
         for (asked, other), condition in ((resting, _IS_RESTING), (upheld, _IS_UPHELD))
     ]
     return " UNION ALL ".join(parts)
@@ -146,7 +151,7 @@ def _resting(resting: tuple[str, str], upheld: tuple[str, str], more: str = ", l
 def _ahead(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
     """Return the statement of what such links lead to from entities, those included: the nearest, at most ?2."""
     parts = [
-        f"SELECT l.{other} FROM ahead a CROSS JOIN link l WHERE l.{asked} = a.number AND {condition}"
+        f"SELECT l.{other} FROM ahead a CROSS JOIN link l CROSS JOIN entity e WHERE l.{asked} = a.number {condition}"
         for (asked, other), condition in ((resting, _IS_RESTING), (upheld, _IS_UPHELD))
     ]
     recursion = " UNION ".join(["SELECT s.value FROM json_each(?1) s", *parts])
@@ -154,8 +159,7 @@ def _ahead(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
 
 
 _DOWN, _UP = ("target", "source"), ("source", "target")
-_DEPENDANTS = _resting(_DOWN, _UP)
-_PASSING, _PASSING_AHEAD = _resting(_DOWN, _UP, ""), _ahead(_DOWN, _UP)
+_DEPENDANTS, _DEPENDANTS_AHEAD = _resting(_DOWN, _UP), _ahead(_DOWN, _UP)
 _GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
 _RESTING_KINDS = 'SELECT kind FROM defined WHERE instr(kind, \'"rests":["\') > 0 ORDER BY number'
 _NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
@@ -233,26 +237,22 @@ class Lookup(dict[int, list[Any]]):
         self._fetch, self._statement, self._make = fetch, statement, make
 
     def __missing__(self, number: int) -> list[Any]:
+        make = self._make
         found = self._fetch(_of_one(self._statement), (number,))
-        self[number] = rows = self._made(row[1:] for row in found)
+        self[number] = rows = [make(row[1:]) for row in found]
         return rows
-
-    def _made(self, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
-        return list(rows) if self._make is tuple else list(map(self._make, rows))
 
     def load(self, numbers: Iterable[int]) -> list[int]:
         """Find the rows of all these numbers. Return those that were not known yet."""
         missing = [number for number in set(numbers) if number not in self]
         if len(missing) > 1:
             self.update(dict.fromkeys(missing, _NO_ROWS))
-            make, is_made, last = self._make, self._make is tuple, -1
+            make = self._make
             for row in self._fetch(self._statement, (_array(missing),)):
-                if row[0] != last:
-                    last = row[0]
-                    found = self[last]
-                    if not found:
-                        self[last] = found = []
-                found.append(row[1:] if is_made else make(row[1:]))
+                if found := self[row[0]]:
+                    found.append(make(row[1:]))
+                else:
+                    self[row[0]] = [make(row[1:])]
         elif missing:
             self.__missing__(missing[0])
         return missing
@@ -261,27 +261,25 @@ class Lookup(dict[int, list[Any]]):
 class Rows:
     """Makes an attribute of `Facts` when it is asked for first: a `Lookup` of a statement's rows, as tuples of a class.
 
-    The statement may have (:kinds) and (:upholding) in place of the kinds of link by which something rests. `passing`: those alone by which what is shaky shakes.
+    `of_links`: the statement has (:kinds) in place of the kinds of link that count.
     """
 
-    def __init__(self, statement: str, row: type[Any] = tuple, *, passing: bool = False) -> None:
-        self._statement, self._passing = statement, passing
-        self._make: Callable[[Any], Any] = tuple if row is tuple else partial(tuple.__new__, row)
+    def __init__(self, statement: str, row: type[Any] = tuple, *, of_links: bool = False) -> None:
+        self._statement, self._make, self._of_links = statement, partial(tuple.__new__, row), of_links
 
     def __set_name__(self, owner: type[Facts], name: str) -> None:
         self._name = name
 
     def __get__(self, facts: Facts, owner: type[Facts]) -> Lookup:
         """Return the new lookup. Later it is found in the object itself."""
-        statement = facts.of_kinds(self._statement, passing=self._passing)
+        statement = facts.of_kinds(self._statement) if self._of_links else self._statement
         found = Lookup(facts.fetch_rows, statement, self._make)
         facts.__dict__[self._name] = found
         return found
 
 
 def _array(numbers: Collection[int]) -> str:
-    """Return numbers in order, so that neighbours are read from the same pages."""
-    return orjson.dumps(sorted(numbers)).decode()
+    return orjson.dumps(list(numbers)).decode()
 
 
 @cache
@@ -293,7 +291,6 @@ def _of_one(statement: str) -> str:
 @cache
 def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
     replacing = statement.replace("(:kinds)", _listed(kind for kind in kinds if kind not in UPHOLDING))
-    replacing = replacing.replace("(:upholding)", _listed(kind for kind in kinds if kind in UPHOLDING))
     return replacing.replace("(:resting)", _listed({*kinds, *UPHOLDING}))
 
 
@@ -327,11 +324,9 @@ class Facts:
     """How the open rows say that an entity stands where it does not."""
     shaky = Rows(_SHAKY)
     """Over which valid time the open rows say that an entity is shaky."""
-    grounds = Rows(_GROUNDS, Ground)
+    grounds = Rows(_GROUNDS, Ground, of_links=True)
     """What an entity rests on by links believed now."""
-    _dependants = Rows(_DEPENDANTS, Ground)
-    passing = Rows(_PASSING, passing=True)
-    """What is shaky where an entity is, once it is loaded: others, each over a period; but for what supersedes or corrects the entity."""
+    _dependants = Rows(_DEPENDANTS, Ground, of_links=True)
     believed = Rows(_BELIEVED)
     """The periods of an entity believed now, by valid_from, each with the operation that revised or amended it (-1: none)."""
     entities = Rows(_ENTITY, Entity)
@@ -356,8 +351,7 @@ class Facts:
         [(self._any_undone,)] = self.fetch("SELECT EXISTS (SELECT 1 FROM undone)")
         self.resting: Mapping[str, frozenset[str]] = resting_kinds(fetch)
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
-        self.uprights: dict[int, list[tuple[Instant, Instant, int]]] = {}
-        self._is_event: dict[int, bool] = {}
+        self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
 
     def _forget_parts(self) -> None:
@@ -366,10 +360,9 @@ class Facts:
             self.__dict__.pop(name, None)
         self._changed.clear()
 
-    def of_kinds(self, statement: str, *, passing: bool = False) -> str:
-        """Return a statement with the kinds by which one end rests on the other; `passing`: those alone by which what is shaky shakes."""
-        kinds = (kind for kind, falls in self.resting.items() if "shaky" in falls or not passing)
-        return _of_kinds(statement, tuple(kinds))
+    def of_kinds(self, statement: str) -> str:
+        """Return a statement with the kinds by which a source rests on its target, or with all by which one end rests on the other."""
+        return _of_kinds(statement, tuple(self.resting))
 
     def fetch(self, statement: str, *values: object) -> list[Any]:
         """Fetch the rows of a statement."""
@@ -387,12 +380,6 @@ class Facts:
         """Return the row of an entity."""
         [found] = self.entities[number]
         return cast("Entity", found)
-
-    def is_event(self, entity: int) -> bool:
-        """Return True if an entity is an event."""
-        if (known := self._is_event.get(entity)) is None:
-            known = self._is_event[entity] = bool(self.entity(entity).is_event)
-        return known
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
         """Return the tx, verb and subject of an operation."""
@@ -453,34 +440,19 @@ class Facts:
         for lookup in (self.entities, self._forgotten, self.believed, self._supersessions, self._replacers):
             lookup.load(entities)
 
-    def load_passing(
-        self, entities: Collection[int], shaky: Lookup | None = None, *, upright: bool = False
-    ) -> None:
-        """Read what is shaky where entities are; of a few entities, also what is where that is, and so on.
-
-        Args:
-            shaky: where to read how all these are said to be shaky.
-            upright: whether to read where all these stand.
-        """
-        passing = self.passing
-        found = self._with_ahead(entities, passing, self.of_kinds(_PASSING_AHEAD, passing=True))
-        passing.load(found)
-        bases = [base for base in found if passing[base]]
-        self._replacers.load(bases)
-        for base in bases:
-            if exempt := self.replacers(base):
-                passing[base] = [row for row in passing[base] if row[0] not in exempt]
-        if shaky is not None:
-            shaky.load(found)
-        if upright:
-            self.load_upright(found)
-            self.load_upright(entities)
+    def load_below(self, entities: Collection[int]) -> None:
+        """Read what rests on entities, and how those stand; of a few entities, also what rests on that, and so on."""
+        missing = self._with_ahead(entities, self._dependants, _DEPENDANTS_AHEAD)
+        self.load_dependants(missing)
+        self.load_upright(missing)
+        self.shaky.load(missing)
 
     def load_above(self, entities: Collection[int]) -> None:
         """Read what entities rest on, and what may have become of that; of a few entities, also what that rests on, and so on."""
-        found = self._with_ahead(entities, self.grounds, self.of_kinds(_GROUNDS_AHEAD))
-        self.grounds.load(found)
-        bases = {ground.other for entity in (*found, *entities) for ground in self.grounds[entity]}
+        missing = self._with_ahead(entities, self.grounds, _GROUNDS_AHEAD)
+        self.load_upright(missing)
+        self.grounds.load(missing)
+        bases = {ground.other for entity in (*missing, *entities) for ground in self.grounds[entity]}
         self.may_have_fallen.load(bases)
         self.shaky.load(bases)
 
@@ -496,7 +468,7 @@ class Facts:
         most, self._steps[statement] = self._steps.get(statement, 0), _NARROW
         if len(missing) >= _NARROW or not most:
             return missing
-        ahead = self._each(statement, missing, len(missing) + most)
+        ahead = self._each(self.of_kinds(statement), missing, len(missing) + most)
         new = [entity for (entity,) in ahead if entity not in known]
         if 2 * len(new) > len(ahead):
             self._steps[statement] = 2 * most
@@ -530,7 +502,17 @@ class Facts:
 
     def ever_removed(self, entity: int) -> bool:
         """Return True if anything of an entity came and went in one transaction."""
-        return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?1)", entity)[0][0])
+        return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?)", entity)[0][0])
+
+    def was_retracted_before(self, entity: int, operation: int) -> bool:
+        """Return True if a part of an entity's time was taken back before an operation."""
+        return bool(self.fetch(_RETRACTED_BEFORE, entity, operation)[0][0])
+
+    def has_dependants_before(self, entity: int, operation: int) -> bool:
+        """Return True if anything rested on an entity before an operation."""
+        grounds = self.dependants(entity)
+        self.load_recorded(grounds)
+        return any(by < operation for ground in grounds for _, _, by in self._recorded[ground.link])
 
     # ------------------------------------------------------------------ how an entity stands
 
@@ -685,7 +667,6 @@ class Facts:
         self._first_recorded.load(gone)
         self._removed.load(gone)
         self._removed.update((entity, _NO_ROWS) for entity, parts in absent.items() if not parts)
-        self.load_recorded(ground for entity in present for ground in wanted[entity][1])
         changed = self._last_over(
             _CHANGED_OVER,
             present,
@@ -740,6 +721,7 @@ class Facts:
 
     def _recorded_before(self, grounds: Iterable[Ground]) -> int:
         """Return the first operation that recorded any of some links."""
+        self.load_recorded(grounds)
         return min((by for ground in grounds for _, _, by in self._recorded[ground.link]), default=-1)
 
     def _falls_over(self, entity: int, period: Period, edges: list[Instant]) -> Iterator[FallenPart]:
@@ -848,7 +830,7 @@ class Facts:
         return new is not None and bool(earlier) and self._content(new) != self._content(earlier[-1])
 
     def _content(self, body: int) -> Any:
-        data = self.fetch("SELECT data FROM body WHERE number = ?1", body)[0][0]
+        data = self.fetch("SELECT data FROM body WHERE number = ?", body)[0][0]
         return None if data is None else orjson.loads(data)["content"]
 
     def _superseded_by(self, entity: int, valid: Instant, upto: Instant) -> list[int]:
@@ -868,35 +850,31 @@ class Facts:
 
     # ------------------------------------------------------------------ what counts for a link
 
-    def counted(
-        self, part: FallenPart, base: int, grounds: Iterable[Ground]
-    ) -> Iterator[tuple[Ground, Instant, Instant, Fall]]:
-        """Yield the fall of a foundation over a part of valid time, as far as it counts for links to it: link, start, stop, fall."""
-        begun, ended, falls = part
-        fall = falls[0]
-        for ground in grounds:
-            _, start, stop, link, kind = ground
-            start, stop, counted = max(start, begun), min(stop, ended), self.resting[kind]
-            if start >= stop:
-                continue
-            if fall.operation == _RETRACTED_SOMEWHERE:
-                for one in self._retracted_somewhere(base, ground) or falls[1:]:
-                    if one.word in counted:
-                        yield ground, start, stop, one
-            elif fall.word not in counted:
-                continue
-            elif fall.word != "revised":
-                yield ground, start, stop, fall
+    def counted(self, part: FallenPart, base: int, ground: Ground) -> Iterator[tuple[Instant, Instant, Fall]]:
+        """Yield the fall of a foundation over a part of valid time, as far as it counts for a link to it: start, stop, fall."""
+        start, stop = max(part.start, ground.start), min(part.stop, ground.stop)
+        if start >= stop:
+            return
+        fall, counted = part.falls[0], self.resting[ground.kind]
+        if fall.word == "revised":
+            if "revised" in counted:
+                for begun, ended in self._recorded_alike(ground.link, (start, stop)):
+                    if fall.operation > self.recorded_first(ground.link, begun):
+                        yield begun, ended, fall
+            return
+        if fall.operation == _RETRACTED_SOMEWHERE:
+            period = (ground.start, ground.stop)
+            mine = [
+                by for by, span in self.removals(base) if self.is_retraction(by) and overlap(span, period)
+            ]
+            if mine:
+                fall = self._retraction(max(mine))
+            elif len(part.falls) == 1:
+                return
             else:
-                for since, until in self._recorded_alike(link, (start, stop)):
-                    if fall.operation > self.recorded_first(link, since):
-                        yield ground, since, until, fall
-
-    def _retracted_somewhere(self, base: int, ground: Ground) -> list[Fall]:
-        """Return the last retraction of a foundation that overlaps the period of a link, if there is one."""
-        period = (ground.start, ground.stop)
-        by = [by for by, span in self.removals(base) if self.is_retraction(by) and overlap(span, period)]
-        return [self._retraction(max(by))] if by else []
+                fall = part.falls[1]
+        if fall.word in counted:
+            yield start, stop, fall
 
     def _recorded_alike(self, link: int, part: Period) -> Iterator[Period]:
         """Return the pieces of a period over each of which one operation recorded a link first."""
@@ -907,28 +885,27 @@ class Facts:
 
     def upright(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Over which parts of valid time an entity stands, each with the operation that looked at it last (-1: none), in order."""
-        if entity not in self.uprights:
+        if entity not in self._upright:
             self.load_upright((entity,))
-        return self.uprights[entity]
+        return self._upright[entity]
 
     def load_upright(self, entities: Iterable[int]) -> None:
         """Read where entities stand."""
-        missing = [entity for entity in entities if entity not in self.uprights]
+        missing = [entity for entity in entities if entity not in self._upright]
         if not missing:
             return
         self.believed.load(missing)
-        looked = self._each(_LOOKED, missing, OPEN)
-        if self._any_undone:
-            self.load_operations(by for _, _, by in looked)
-        believed, uprights, events = self.believed, self.uprights, self._is_event
-        for entity, is_event, by in looked:
-            events[entity] = bool(is_event)
-            uprights[entity] = self._upright_of_event(entity) if is_event else believed[entity]
+        self.entities.load(missing)
+        believed, entities = self.believed, self.entities
+        for entity in missing:
+            is_event = entities[entity][0][1]
+            self._upright[entity] = self._upright_of_event(entity) if is_event else believed[entity]
+        for entity, by in self._each(_CONFIRMED, missing, OPEN):
             while by is not None and not self.counts(by):
-                [(_, _, by)] = self._each(_LOOKED, (entity,), by)
+                [(_, by)] = self._each(_CONFIRMED, (entity,), by)
             if by is not None:
-                uprights[entity] = [
-                    (start, stop, by if by > other else other) for start, stop, other in uprights[entity]
+                self._upright[entity] = [
+                    (start, stop, max(other, by)) for start, stop, other in self._upright[entity]
                 ]
 
     def _upright_of_event(self, event: int) -> list[tuple[Instant, Instant, int]]:

@@ -20,10 +20,8 @@ from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.chain import FORGETTING, UNDO, dumps
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.deep_rows import follow_closed, follow_opened
-from graphstore.ledger.past_rows import past_rows
-from graphstore.ledger.spreading import Spreading, Touched
+from graphstore.ledger.spreading import Known, Spreading, Touched
 from graphstore.ledger.standing_facts import ROW, Facts, Lookup, Row, fetching, resting_kinds
-from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
 
@@ -32,6 +30,7 @@ _CLOSED = f"SELECT {ROW} FROM json_each(?1) s CROSS JOIN period p WHERE p.number
 _CLOSED_LINK = "SELECT link FROM link_period WHERE number = ?"
 _REPLACING = ("supersedes", "corrects")
 _NO_NUMBERS: Mapping[str, int] = {}
+_MOST_KEPT = 200_000  # entities of which something is known after a transaction
 
 
 class StandingWriter:
@@ -40,6 +39,7 @@ class StandingWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self._noted: dict[int, _LineChanges] = {}  # by the number of the line of rows
+        self._known = Known()  # of the trunk, as the transaction before left it
         self._written_at: Instant | None = None
         self._is_again = False  # whether the same transaction has written standings before
 
@@ -60,22 +60,19 @@ class StandingWriter:
         """Write the standings that the transaction noted since the last time changed."""
         noted, self._noted = self._noted, {}
         self._is_again, self._written_at = tx == self._written_at, tx
-        with no_collecting():
-            for changes in noted.values():
-                self._write_line(changes, tx)
-
-    def _write_line(self, changes: _LineChanges, tx: Instant) -> None:
-        line, touched, heads, first = changes.line, changes.touched, changes.heads, changes.first
-        if not (touched.fallen or touched.itself or touched.resting):
-            return
-        fetch = fetching(line.reader(self.connection))
-        facts = Facts(fetch)
-        changed = ChangedParts(facts, heads, first, touched.fallen, changes.closed)
-        if touched.fallen:
-            self._write_rows(line, "absence", facts.absence, changed.absences(touched.fallen), tx)
-        before = past_rows(fetch, tx - 1) if changed.is_plain and not self._is_again else None
-        if shaky := Spreading(facts, touched, first, changed, before).result():
-            self._write_rows(line, "shaky", facts.shaky, shaky, tx)
+        for changes in noted.values():
+            line, touched, heads, first = changes.line, changes.touched, changes.heads, changes.first
+            if len(self._known.reached) > _MOST_KEPT or any(_takes_back(head) for head in heads):
+                self._known = Known()
+            if not (touched.fallen or touched.itself or touched.resting):
+                continue
+            facts = Facts(fetching(line.reader(self.connection)))
+            known = self._known if line is TRUNK else Known()
+            changed = ChangedParts(facts, heads, first, touched.fallen, changes.closed)
+            if touched.fallen:
+                self._write_rows(line, "absence", facts.absence, changed.absences(touched.fallen), tx)
+            if shaky := Spreading(facts, touched, first, changed, known).result():
+                self._write_rows(line, "shaky", facts.shaky, shaky, tx)
 
     def _write_rows(
         self,
@@ -90,10 +87,11 @@ class StandingWriter:
         closed, opened = [], []
         for entity, rows in wanted.items():
             if (stored := there[entity]) != rows:
-                if stored:
-                    closed += [(tx, entity, row[0]) for row in set(stored).difference(rows)]
-                    rows = set(rows).difference(stored)
-                opened += [(entity, row[0], tx, line.number, row[1], OPEN, *row[2:]) for row in rows]
+                closed += [(tx, entity, start) for start, *_ in set(stored).difference(rows)]
+                opened += [
+                    (entity, start, tx, line.number, stop, OPEN, *more)
+                    for start, stop, *more in set(rows).difference(stored)
+                ]
         if line is not TRUNK:
             closed = [row for row in sorted(closed) if not self._close_inherited(line, table, row)]
         if closed:  # the row has its whole key, else SQLite keeps a copy of its page for each row
@@ -128,6 +126,13 @@ class StandingWriter:
                 f"INSERT INTO {table}_closed VALUES (?, ?, ?, ?, ?)", (line.number, entity, start, since, tx)
             )
         return bool(by != line.number)
+
+
+def _takes_back(head: Head) -> bool:
+    """Return True if a line changes what earlier ones mean: what was found before does not hold any more."""
+    if head.get("kinds"):
+        return True
+    return any(verb == UNDO or verb in FORGETTING for verb, *_ in head.get("ops", ()))
 
 
 class _LineChanges:

@@ -137,7 +137,7 @@ class _Following:
 
     def __init__(self, point: Point) -> None:
         self._point, self._valid = point, point.valid
-        self._facts = Facts(past_rows(point.database.rows, point.tx))
+        self._facts = Facts(past_rows(point.database, point.tx))
         self._gone = {row.number for row in point.rows(FORGOTTEN)}
         self._shaky = {
             row.number for row in point.rows(SHAKY)
@@ -214,7 +214,7 @@ class _Following:
         several = list(parts)
         for ground in self._dependants[base]:
             for part in several:
-                for _, _, _, fall in facts.counted(part, base, [ground]):
+                for _, _, fall in facts.counted(part, base, ground):
                     found.setdefault(fall, []).append(ground)
         for fall, first in found.items():
             yield Fallen(fall, base, facts.operation(fall.operation)[0], first)

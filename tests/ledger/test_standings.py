@@ -6,7 +6,6 @@ The worlds are the programs of `tests/change`, told in random groups, with undo,
 from __future__ import annotations
 
 import random
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -98,56 +97,11 @@ def interfere(store: GraphStore, chance: random.Random, hours: Hours) -> None:
         pass
 
 
-@pytest.mark.parametrize("seed", seeds(3, 30, 3_000))
-def test_the_rows_of_a_dense_web_with_circles_say_how_everything_stands(tmp_path: Path, seed: int) -> None:
-    """Many things rest on many: what is lost at one place is shaken from another, and partly over the time of that."""
-    chance, hours = random.Random(seed), Hours()
-    names = [f"thing-{number}" for number in range(chance.choice([6, 12, 20]))]
-    with graphstore.open(tmp_path / "memory.gs", clock=hours, durability="interval") as store:
-        for id in names:
-            hours.move()
-            store.add_node("fact", {"of": id}, id=id, valid_from=DAYS[0])
-        for _ in range(2 * len(names)):
-            rest_on_another(store, chance, names)
-        for _ in range(60):
-            hours.move()
-            with suppress(GraphStoreError):
-                id, since = chance.choice(names), chance.choice(DAYS)
-                match chance.choice(
-                    ["revise", "confirm", "confirm", "retract", "link", "unlink", "undo", "undo", "supersede"]
-                ):
-                    case "revise":
-                        store.revise(id, {"n": chance.randrange(3)}, valid_from=since)
-                    case "confirm":
-                        store.confirm(id, reason="looked at")
-                    case "retract":
-                        store.retract(id, reason="wrong", valid_from=since)
-                    case "link":
-                        rest_on_another(store, chance, names)
-                    case "unlink":
-                        for link in store.links_from(id)[:1]:
-                            store.unlink(link.id)
-                    case "undo":
-                        store.undo(chance.choice(store.changes()[-8:]).tx, reason="it was not so")
-                    case "supersede":
-                        store.supersede(id, by=chance.choice(names), valid_from=since)
-        count, differing = standing_rows.compare(store)
-        assert count
-        assert not differing
-
-
-def rest_on_another(store: GraphStore, chance: random.Random, names: list[str]) -> None:
-    """Link one thing to another one from some day on, if the store does not refuse it."""
-    source, target = chance.sample(names, 2)
-    with suppress(GraphStoreError):
-        store.link(source, "derived_from", target, valid_from=chance.choice(DAYS[:4]))
-
-
 @pytest.mark.parametrize("seed", seeds(5, 20, 1_000))
 def test_a_process_that_writes_on_and_one_for_each_group_write_the_same_rows(
     tmp_path: Path, seed: int
 ) -> None:
-    """A process writes no row by what it remembers of its earlier transactions."""
+    """What a process keeps of its earlier transactions changes no row."""
     told = [list[tuple[object, ...]](), list[tuple[object, ...]]()]
     for name, rows in zip(("one", "many"), told, strict=True):
         chance, hours = random.Random(seed), Hours()
