@@ -43,6 +43,7 @@ _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of t
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
 _SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
 _RETURNED = 1 << 20  # bytes that opening a ledger takes and gives back at once
+_UNKNOWN = (-1, 0)  # the state of a file that a connection has not compared yet
 _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
@@ -72,7 +73,7 @@ class Connection(sqlite3.Connection):
 
 
 class _Access:
-    """What one thread reads and writes with. `lock` is held while a statement runs, and for as long as a snapshot or a turn to write takes."""
+    """Holds the connections of one thread. The thread holds `lock` while a statement runs, and during a whole snapshot or turn to write."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -81,7 +82,7 @@ class _Access:
         self.lock = threading.RLock()
         self.in_snapshot = self.in_turn = False
         # the file and what this thread has written, when they were last compared with what is known
-        self.state = (-1, 0)
+        self.state = _UNKNOWN
         self.kept: dict[object, Any] = {}  # read in that state
 
     def close(self) -> None:
@@ -90,7 +91,7 @@ class _Access:
             if connection is not None:
                 connection.close()
         self.connection = self.second = self.writer = None
-        self.state = (-1, 0)
+        self.state = _UNKNOWN
 
 
 class Snapshot:
@@ -395,7 +396,7 @@ class Database:
     # ------------------------------------------------------------------ reading
 
     def access(self) -> _Access:
-        """Return what this thread reads and writes with."""
+        """Return the connections of this thread, which it opens when it first needs them."""
         found: _Access | None = getattr(self._threads, "access", None)
         if found is None:
             found = self._threads.access = _Access()
@@ -440,7 +441,7 @@ class Database:
             access.state, access.kept = state, {}
 
     def kept(self) -> dict[object, Any]:
-        """Return what this thread has kept of the present state of the ledger, to add to: an empty dictionary where anybody has written it since, and in a turn.
+        """Return what this thread keeps of the present state of the ledger. The caller may add to it. It is empty after any write, and in a turn.
 
         Raises EngineError when another release has upgraded the ledger. Opens files anew that nobody was expected to write.
         """
@@ -588,7 +589,7 @@ class Database:
             if writer is access.second:
                 access.second = None
             else:
-                access.connection = None
+                access.connection, access.state = None, _UNKNOWN
 
     def end(self, transaction: Callable[[], str] | None = None) -> None:
         """Take back what was not committed, and let the next writer begin.
