@@ -85,7 +85,7 @@ class _LateLoader:
         """Leave it for later."""
 
     def run(self, module: ModuleType) -> None:
-        """Run the module, once. What it asks of itself meanwhile it has to have already."""
+        """Run the module once. While it runs, it has only the names that it has set so far."""
         with self._lock:
             if self._is_running or type(module) is not _LateModule:
                 return

@@ -74,7 +74,7 @@ class Reader(Painted):
 
     @property
     def _asks_first(self) -> bool:
-        """Whether the coordinate has to be known before the rows are read: what is committed meanwhile may be at an instant before it."""
+        """Return True if the coordinate has to be known before the rows are read: others may commit at an earlier instant meanwhile."""
         return False
 
     def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
