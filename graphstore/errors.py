@@ -31,24 +31,35 @@ class NotFoundError(GraphStoreError, LookupError):
     """Nothing is known by that id, or nothing holds at that coordinate."""
 
     _known: Callable[[], Iterable[str]] | None = None
+    _later: Callable[[], str | None] | None = None
     _got = ""
 
     @classmethod
-    def nearest(cls, what: str, got: str, known: Callable[[], Iterable[str]]) -> NotFoundError:
-        """`no {what} 'got'`, with the closest of the known ids, which are looked for when the message is read: many only ask whether a thing is known."""
+    def nearest(
+        cls,
+        what: str,
+        got: str,
+        known: Callable[[], Iterable[str]],
+        later: Callable[[], str | None] | None = None,
+    ) -> NotFoundError:
+        """Make `no {what} 'got'`, with the closest of the known ids. These are looked for when the message is read: many only ask whether a thing is known.
+        `later`: returns what to say instead of a thing that was recorded later, or None."""
         shown = repr(got) if len(got) <= _SHORT else f"{got[:_SHORT]!r}… ({len(got):,} characters)"
         error = cls(f"no {what} {shown}.")
-        error._known, error._got = known, got
+        error._known, error._later, error._got = known, later, got
         return error
 
     def __str__(self) -> str:
         if self._known is not None:
-            known, self._known = self._known, None
+            known, later, self._known = self._known, self._later, None
+            told = later and later()
             try:
-                near = closest(self._got, known())
+                near = [] if told else closest(self._got, known())
             except RuntimeError:  # another thread is writing just now
                 near = []
-            if near:
+            if told:
+                self.args = (told,)
+            elif near:
                 self.args = (f"{self.args[0]} Nearest: {', '.join(map(repr, near))}.",)
         return super().__str__()
 

@@ -61,7 +61,9 @@ def _node(word: str) -> Callable[[Asked, Any], str]:
 
 
 def _standing(node: Any) -> str:
-    return "still stands now" if node.standing == "stands" else f"is {node.standing} now"
+    from graphstore.values import models
+
+    return "still stands now" if node.standing == "stands" else f"is {models.in_words(node.standing)} now"
 
 
 def _refuse_time(what: str) -> Callable[[Values], None]:

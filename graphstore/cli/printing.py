@@ -326,7 +326,7 @@ def _node(node: models.Node | models.Event, out: Console) -> None:
     number = f" v{node.number}" if isinstance(node, models.Node) else ""
     kind = node.kind if isinstance(node, models.Node) else node.type
     out.print(f"{node.id}  {kind}{number}", style="bold", end="  ")
-    out.print(node.standing, style="green" if node.standing == "stands" else "yellow")
+    out.print(models.in_words(node.standing), style="green" if node.standing == "stands" else "yellow")
     if isinstance(node, models.Node):
         out.print(f"  valid     {when(node.valid_from)} → {when(node.valid_to)}")
     else:

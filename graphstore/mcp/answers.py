@@ -14,7 +14,7 @@ from pydantic import Field
 
 from graphstore.mcp.shapes import RARE
 from graphstore.values.findings import Chain, Change, Contradiction, FieldChange, words
-from graphstore.values.models import UPRIGHT, Event, How, Json, Link, Node, Standing, Value, Version
+from graphstore.values.models import Event, How, Json, Link, Node, Standing, Value, Version, in_words
 from graphstore.values.period import during, exactly, when
 from graphstore.values.text import because, line
 from graphstore.view.view import View
@@ -74,7 +74,7 @@ class Thing(Value):
     cut: bool | None = None
 
     def __str__(self) -> str:
-        how = "" if self.standing == "stands" else f" {self.standing.replace('_', ' ')},"
+        how = "" if self.standing == "stands" else f" {in_words(self.standing)},"
         at = when(self.valid_from) if self.what == "event" else during(self.valid_from, self.valid_to)
         recorded = _recorded(self.recorded_at, self.who, self.valid_from)
         return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at}; {recorded})"
@@ -299,7 +299,7 @@ class Versions(Answer):
     versions: tuple[VersionLine, ...] = ()
 
     def _lines(self) -> Iterable[str]:
-        yield f"{self.id} [{self.kind}] {self.standing.replace('_', ' ')}"
+        yield f"{self.id} [{self.kind}] {in_words(self.standing)}"
         yield from map(str, self.versions)
 
 
@@ -364,9 +364,7 @@ class Entry(Value):
 
     def __str__(self) -> str:
         who = f"{self.who}: " if self.who else ""
-        how = (
-            f" ({self.standing.replace('_', ' ')})" if self.standing and self.standing not in UPRIGHT else ""
-        )
+        how = f" ({in_words(self.standing)})" if self.standing and self.standing != "stands" else ""
         by = f" → {', '.join(self.replaced_by)}" if self.replaced_by else ""
         recorded = (
             f" (recorded {when(self.recorded_at)})"

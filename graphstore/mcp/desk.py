@@ -204,7 +204,8 @@ class Desk:
                 return error
             by = f" by {first.author}" if first.author else ""
             return NotFoundError(
-                f"{id!r} was not known at {when(view.at.tx)}: it was first recorded {when(first.tx)}{by}."
+                f"{id!r} was not known at {when(view.at.tx)}: it was first recorded {when(first.tx)}{by}. "
+                "Leave tx out, and give valid alone, to read what is known now of that time."
             )
 
         return explained

@@ -18,7 +18,7 @@ from graphstore.search.search import Found, words
 from graphstore.store import registry
 from graphstore.values.decay import Decay
 from graphstore.values.inputs import at_least_one, ids, text_of, whole_within
-from graphstore.values.models import UPRIGHT, Event, Json, Link, Node, Standing, Value
+from graphstore.values.models import UPRIGHT, Event, Json, Link, Node, Standing, Value, marked
 from graphstore.values.period import TimeLike
 from graphstore.values.searched_text import text_of_node
 from graphstore.values.text import given_text
@@ -98,7 +98,7 @@ class Hit(Value):
 
 
 class Recalled(Value):
-    """What a text called to mind, best first. `note` says how it was searched and which words nothing here says.
+    """What a text called to mind, best first. A plan is among it: what is `not_yet` and begins later than all that is known here. `note` says how it was searched and which words nothing here says.
 
     `left_out`: how many more things say a little of it, less than is worth showing. `elsewhere`, where nothing that stands is a strong answer: how many things
     that do not stand say it, by how they stand; `standing="any"` shows them. Where a scope was asked also how many say it in `other scopes`.
@@ -248,15 +248,17 @@ def _standing(
     weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
     hits = tuple(_hit(sight, ent, found, order, weight, says[ent]) for ent, weight in weights.items())
     is_strong = any(hit.strength == "strong" for hit in hits)
-    elsewhere = {} if is_strong else _elsewhere(sight, found, filters, seen)
+    plans = {} if filters.standing else _plans(sight, found, filters, seen, k)
+    elsewhere = {} if is_strong else _elsewhere(sight, found, filters, seen, set(plans))
+    hits = _with_plans(hits, plans.values())
     return Recalled.made(
         {
             "text": text,
-            "hits": hits,
+            "hits": hits[:k],
             "note": _note(text, found, lens.note, elsewhere, {hit.node.id.casefold() for hit in hits}),
             "left_out": len(order.best) - len(shown),
             "elsewhere": elsewhere,
-            "truncated": len(shown) > k,
+            "truncated": len(shown) + len(plans) > k,
         }
     )
 
@@ -380,6 +382,15 @@ def _fitted(thing: Node | Event) -> Hit:
     return _made_hit(thing, coverage=1.0, strength="strong")
 
 
+def _with_plans(hits: Sequence[Hit], plans: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Put plans that are a strong answer after the last hit that is one, and the others at the end. The order of the hits stays."""
+    strong = max((place for place, hit in enumerate(hits, 1) if hit.strength == "strong"), default=0)
+    sure, unsure = [], []
+    for plan in plans:
+        (sure if plan.strength == "strong" else unsure).append(plan)
+    return (*hits[:strong], *sure, *hits[strong:], *unsure)
+
+
 _UNRANKED = {
     **dict.fromkeys(("node", "score", "text_score", "text_rank", "spread_score", "spread_rank", "vector_score", "vector_rank", "seed")),
     **dict.fromkeys(("score", "text_score", "spread_score", "vector_score"), 0.0),
@@ -403,10 +414,30 @@ def _says(sight: Sight, found: Found, thing: Node | Event, share: float, is_name
     }
 
 
-def _elsewhere(sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool]) -> dict[str, int]:
+def _plans(
+    sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool], most: int
+) -> dict[int, Hit]:
+    """Return what begins later than all that is known here and says the question, best first."""
+    fits, plans = filters.fitting(sight), dict[int, Hit]()
+    for ent, number, score in sight.planned(found.question.text, filters.kind):
+        if ent in plans or not seen(ent) or (not filters.kind and ranking.says_again(sight, ent)):
+            continue
+        if fits is not None and not fits(ent, sight.last_row(ent, number)):
+            continue
+        hit = _mention(sight, found, ent, number, score, len(plans) + 1)
+        if hit.standing == "not_yet" and hit.coverage >= FLOOR:
+            plans[ent] = hit
+            if len(plans) == most:
+                break
+    return plans
+
+
+def _elsewhere(
+    sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool], passed: set[int]
+) -> dict[str, int]:
     """How many things that do not stand here say the question, by how they stand, and how many stand in scopes that were not asked; of very many, among
-    those that say it best."""
-    index, passed, fits = sight.index, set[int](), filters._replace(scope=frozenset()).fitting(sight)
+    those that say it best. `passed`: those that are not looked at."""
+    index, fits = sight.index, filters._replace(scope=frozenset()).fitting(sight)
     many: dict[str, int] = {}
     for ent, number, _ in sight.found_ever(found.question.text, filters.kind, fallen=not filters.scope):
         there, stands = not filters.scope or index.scope[ent] in filters.scope, sight.stands(ent)
@@ -670,7 +701,9 @@ def _note(
 def _shown(thing: Node | Event) -> str:
     kind = thing.type if isinstance(thing, Event) else thing.kind
     text = thing.description if isinstance(thing, Event) else thing.text or _fields(thing.content)
-    return f"{thing.id} {kind}: {text}" if len(text) <= _LINE else f"{thing.id} {kind}: {text[: _LINE - 1]}…"
+    begins = thing.occurred_at if isinstance(thing, Event) else thing.valid_from
+    named = f"{thing.id} {kind}{marked(thing.standing, begins)}"
+    return f"{named}: {text}" if len(text) <= _LINE else f"{named}: {text[: _LINE - 1]}…"
 
 
 def _fields(content: Mapping[str, object]) -> str:

@@ -11,7 +11,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point
 from graphstore.values import generated_ids
 from graphstore.values.inputs import text_of
-from graphstore.values.period import exactly
+from graphstore.values.period import Instant, exactly, when
 
 LARGEST = 2**63 - 1  # that a statement takes
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
@@ -38,6 +38,12 @@ class Id(NamedTuple):
     id: str
 
 
+class Recorded(NamedTuple):
+    """When a thing was first recorded."""
+
+    tx: Instant
+
+
 class Extent(NamedTuple):
     """How much there is to be read of a thing: whether it has many rows of one sort, else the bytes of its bodies."""
 
@@ -47,6 +53,7 @@ class Extent(NamedTuple):
 
 ENTITY = Statement("entity", Entity)
 EXTENT = Statement("extent", Extent)
+RECORDED_LATER = Statement("recorded_later", Recorded)
 MERGED_VERSION = Statement("merged_version", Entity)
 IDS_BESIDE = Statement("ids_beside", Id)
 IDS_BEGINNING = Statement("ids_beginning", Id)
@@ -116,10 +123,25 @@ def resolve(point: Point, id: str) -> tuple[Entity, int]:
     ref = _REF.match(id)
     entity = known(point, ref[1], min(int(ref[2]), LARGEST)) if ref else None
     if ref is None or entity is None:
-        raise NotFoundError.nearest("node or event", id, partial(beside, point, id))
+        raise NotFoundError.nearest(
+            "node or event",
+            id,
+            partial(beside, point, id),
+            partial(_recorded_later, point, ref[1] if ref else id),
+        )
     if not entity.has_version:
         raise NotFoundError(f"no version {ref[2]} of {ref[1]!r} as known at {exactly(point.tx)}.")
     return entity, int(ref[2])
+
+
+def _recorded_later(point: Point, id: str) -> str | None:
+    """Return what to say of an id that was first recorded after the tx of a point; None where it was not."""
+    for row in point.rows(RECORDED_LATER, id=id):
+        return (
+            f"{id!r} was not known at {when(point.tx)}: it was recorded later, at {when(row.tx)}. What is known now of that time: "
+            f'as_of(valid="{exactly(point.valid)}").'
+        )
+    return None
 
 
 def _generated(point: Point, beginning: str) -> list[str]:

@@ -76,7 +76,7 @@ class Ends(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """What holds at a coordinate: entities and their versions as JSON arrays, and when a period begins or ends before and after."""
+    """What holds at a coordinate: entities and their versions as JSON arrays, when a period begins or ends before and after, and the plans."""
 
     entities: str
     versions: str
@@ -84,6 +84,7 @@ class Holding(NamedTuple):
     ended: Instant | None
     begins: Instant | None
     ends: Instant | None
+    plans: str
 
 
 class Superseded(NamedTuple):
@@ -246,11 +247,11 @@ class RowSearch:
         return Found(best(found, index, most, weigh), asked, texts, versions)
 
     def find_known(
-        self, sight: At, text: str, kinds: frozenset[str] = frozenset(), without: Mask | None = None
+        self, sight: At, text: str, kinds: frozenset[str] = frozenset(), among: Mask | None = None
     ) -> Iterator[tuple[int, float]]:
         """Yield the versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
 
-        Versions of an open transaction are not included, nor those that are `without` by number.
+        Versions of an open transaction are not included. `among`: those that may be, by number; None: all.
         """
         index = sight.index
         with self._lock:
@@ -258,8 +259,8 @@ class RowSearch:
             asked = Asked(self.analyzer.ask(text), texts)
             versions = admitted(sight.core, asked, texts)
         vers, scores = scored(asked, texts)
-        if without is not None:
-            kept = ~without[vers % SPAN]
+        if among is not None:
+            kept = among[vers % SPAN]
             vers, scores = vers[kept], scores[kept]
         fits = fitting(index, kinds, None, versions)
         names, v_ent = index.names, index.v_ent
@@ -490,6 +491,7 @@ def _look_at_all(standing: Standing, point: Point, ends: Ends) -> None:
     standing.grow_to(ends.versions, ends.entities)
     entities, versions = (_places(orjson.loads(each)) for each in (row.entities, row.versions))
     standing.version_of[entities] = versions
+    standing.planned = {int(ver) % SPAN: ent % SPAN for ver, ent in orjson.loads(row.plans).items()}
     away = [found.number for found in point.rows(FORGOTTEN)]
     away += _superseded(standing, point, point.rows(SUPERSEDED_EVENTS))
     standing.version_of[_places(away)] = -1
@@ -504,11 +506,16 @@ def _look_again(standing: Standing, now: Point, ends: Ends, entities: list[int])
         if (ver := int(standing.version_of[ent])) >= 0:
             standing.alive[ver] = False
             standing.version_of[ent] = -1
+    if standing.planned:
+        moved = set(_places(entities).tolist())
+        standing.planned = {ver: ent for ver, ent in standing.planned.items() if ent not in moved}
     numbers = as_json(entities)
     for row in now.rows(BELIEVED_PERIODS, numbers=numbers):
         standing.narrow(row.valid_from, row.valid_to, valid)
         if row.valid_from <= valid < row.valid_to:
             held[row.entity] = row.version
+        elif row.valid_from > max(valid, now.tx):
+            standing.planned[row.version % SPAN] = row.entity % SPAN
     gone = {found.number for found in now.rows(FORGOTTEN)} if held else set()
     gone.update(_superseded(standing, now, now.rows(SUPERSEDED_AMONG, numbers=numbers)))
     for ent, ver in held.items():

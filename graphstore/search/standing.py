@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Standing:
     """The version of each thing that stands at (valid, tx), and the valid time [since, until) around it in which this is so."""
 
-    __slots__ = ("_words", "alive", "ops", "since", "until", "version_of")
+    __slots__ = ("_words", "alive", "ops", "planned", "since", "until", "version_of")
 
     def __init__(self, ops: int) -> None:
         import numpy as np
@@ -23,6 +23,7 @@ class Standing:
         self.since, self.until = -OPEN, OPEN + 1
         self.version_of: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # by entity; -1: it does not stand
         self.alive: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # by version: whether it stands
+        self.planned: dict[int, int] = {}  # the versions that begin later, and the thing of each
         self._words = -1  # of all that stands; -1: not counted
 
     def count(self) -> int:
@@ -44,7 +45,16 @@ class Standing:
         twin = Standing(self.ops)
         twin.since, twin.until = self.since, self.until
         twin.version_of, twin.alive = self.version_of.copy(), self.alive.copy()
+        twin.planned = dict(self.planned)
         return twin
+
+    def plans(self) -> NDArray[np.bool_]:
+        """Return a mask over all versions: those of things that do not stand, and begin later than what the store knew."""
+        import numpy as np
+
+        mask = np.zeros(len(self.alive), dtype=bool)
+        mask[[ver for ver, ent in self.planned.items() if self.version_of[ent] < 0]] = True
+        return mask
 
     def grow_to(self, versions: int, entities: int) -> None:
         """Extend to so many versions and things, with the same standing."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, NewType, TypeVar
 from pydantic import VERSION, BaseModel, ConfigDict
 
 from graphstore.values.painter import Painted, painter
-from graphstore.values.period import exactly
+from graphstore.values.period import exactly, when
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
@@ -37,6 +37,19 @@ _private = BaseModel.__dict__["__pydantic_private__"].__get__
 # what a record copied or pickled is made from: a set, and the same for all of a class, since none of them is changed
 _names: dict[type, set[str]] = {}
 M = TypeVar("M", bound="Value")
+
+
+def marked(standing: Standing, begins: datetime) -> str:
+    """Return what a text says after the name of a thing that does not simply stand, such as ` (shaky)` or ` (planned from 2026-06-01)`."""
+    if standing == "stands":
+        return ""
+    since = f" from {when(begins)}" if standing == "not_yet" else ""
+    return f" ({in_words(standing)}{since})"
+
+
+def in_words(standing: Standing) -> str:
+    """Return what a text calls a standing: what is `not_yet` is planned."""
+    return "planned" if standing == "not_yet" else standing
 
 
 def _hashable(value: Any) -> Any:

@@ -399,8 +399,19 @@ class Sight(Rows):
     ) -> Iterator[tuple[int, int, float]]:
         """The versions, past ones included, that contain a word of a text: entity, version number and score, best first. `fallen`: without those that stand
         here."""
-        index, search = self.index, self._search
-        matches = search.find_known(self, text, kinds, search.standing(self).alive if fallen else None)
+        among = ~self._search.standing(self).alive if fallen else None
+        return self._numbered(self._search.find_known(self, text, kinds, among))
+
+    def planned(self, text: str, kinds: frozenset[str]) -> Iterator[tuple[int, int, float]]:
+        """Return what `found_ever` does, of the versions of things that begin later than what is known here: plans."""
+        standing = self._search.standing(self)
+        if not standing.planned:
+            return iter(())
+        return self._numbered(self._search.find_known(self, text, kinds, standing.plans()))
+
+    def _numbered(self, matches: Iterator[tuple[int, float]]) -> Iterator[tuple[int, int, float]]:
+        """Yield the entity, the version's number and the score of each version that was found."""
+        index = self.index
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
 
     def trace(self, trace_id: str) -> list[int]:

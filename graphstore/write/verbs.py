@@ -90,7 +90,8 @@ def end(act: Act, id: str, at: TimeLike | None, reason: str | None, if_number: i
         )
     if cut <= start:
         raise InvalidError(
-            f"{name!r} cannot end at {exactly(cut)}: it begins at {exactly(start)}. To take it back altogether use retract({name!r}, reason=…)."
+            f"{name!r} cannot end at {exactly(cut)}: it begins at {exactly(start)}. If it was true before that, first say since when: "
+            f"revise({name!r}, content, valid_from=…). To take it back altogether use retract({name!r}, reason=…)."
         )
     act.expect(ent, if_number)
     act.trust().guard(ent, [(cut, OPEN)])
