@@ -115,7 +115,7 @@ def test_every_door_takes_every_form_on_either_axis(doors: Doors, axis: str, tex
         later = answer("show", doors.url, f"{at:%d-%H-%M}-1", "--valid", text)
         assert "not_yet" == later["node"]["standing"]
     elif at != NOW:
-        assert "no node" in refused("show", doors.url, f"{at:%d-%H-%M}-1", "--tx", text)
+        assert "was not known at" in refused("show", doors.url, f"{at:%d-%H-%M}-1", "--tx", text)
 
 
 @pytest.mark.parametrize("axis", AXES)
