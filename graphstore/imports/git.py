@@ -5,6 +5,8 @@ Git keeps a graph of snapshots, this store a sequence of descriptions for each f
 - Commits are walked from `HEAD` back to what is known already and written parents first, older first: one transaction
   each. Branches are interleaved, and where they meet a merge writes what differs from the
   last description of a file: after the last commit the standing files are exactly the tree of `HEAD`.
+- The graph of commits is flattened so into one sequence, and not kept as a partial order: a transaction has one instant, and knowledge at T has one answer.
+  So between two commits of parallel branches the files are those of neither branch; the report counts such commits as interleaved.
 - A commit date not after the last transaction is raised to a microsecond after it; one ahead of the clock is lowered
   to the same place.
 - A change holds from its author date, but not from later than it was committed, and not from before the file's
@@ -58,6 +60,8 @@ class GitReport(ImportReport):
     deletions: int = 0
     reverts: int = 0
     links: int = 0
+    interleaved: int = 0
+    """Commits whose first parent is not the commit written before them: branches that ran in parallel, in one sequence."""
     commit_dates_raised: int = 0
     """Dated before the commit written before them."""
     commit_dates_shared: int = 0
@@ -82,6 +86,8 @@ class GitReport(ImportReport):
     """The history was cut off: its oldest commits stand for all that came before."""
 
     _counted = {
+        "interleaved": "commits of parallel branches put into one sequence: between them the files are those of no branch",
+    } | {
         name: name.replace("_", " ")
         for name in (
             "commit_dates_raised",
@@ -371,6 +377,7 @@ class _Writing:
         self.occurred = {sha: instant(event.occurred_at) for sha, event in known.items()}
         last = store.stats()["last_tx"]
         self.last: Instant = instant(last) if last else BEGINNING
+        self.before: bytes | None = None  # the commit written before
         self.files: dict[str, _File] = {}
         for node in store.nodes(kind="file", scope=scope):
             if "path" in node.content:
@@ -400,6 +407,8 @@ class _Writing:
             self._revert(header, authored)
         self.last = instant(recorded.event.tx_from)
         self.counts["commits"] += 1
+        self.counts["interleaved"] += self.before not in (None, *commit.parents[:1])
+        self.before = sha
         self.counts["merges"] += len(commit.parents) > 1
 
     def _begin(self, stack: ExitStack, header: _Header) -> Instant:

@@ -408,6 +408,24 @@ def _two_branches(made: Making) -> tuple[str, str]:
     return left, made.commit({"a": LINES, "right": b"another\n"}, "2024-01-03", parents=(base,))
 
 
+def test_commits_of_parallel_branches_are_one_sequence_and_the_report_says_so(made, store):
+    base = made.commit({"a": b"0\n", "b": b"0\n"}, "2024-01-01")
+    left = made.commit({"a": b"1\n", "b": b"0\n"}, "2024-01-02", parents=(base,))
+    right = made.commit({"a": b"0\n", "b": b"1\n"}, "2024-01-03", parents=(base,))
+    made.commit({"a": b"1\n", "b": b"1\n"}, "2024-01-04", parents=(left, right))
+    report = import_git(store, made.path)
+
+    assert 2 == report.interleaved
+    assert "2 commits of parallel branches put into one sequence" in str(report)
+
+
+def test_a_straight_history_has_no_commit_of_a_parallel_branch(made, store):
+    for day in range(1, 4):
+        made.commit({"a": b"%d\n" % day}, f"2024-01-0{day}")
+
+    assert 0 == import_git(store, made.path).interleaved
+
+
 def test_a_rename_in_a_merge_is_a_rename(made, store):
     files = {"b": LINES + b"more\n", "left": b"1\n", "right": b"another\n"}
     made.commit(files, "2024-01-04", parents=_two_branches(made))
