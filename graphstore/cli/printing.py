@@ -486,12 +486,19 @@ def timeline(
     for one in messages:
         rows.append(
             (when(one.occurred_at), one.type, one.sender_name or one.sender, one.thread, label(one) or one.media_path,
-             "" if one.authorized else "not authorized", one.id)
+             _mark(one), one.id)
         )  # fmt: skip
         for each in added.get(one.id, ()):
             what = each.type.partition("_")[2]
             rows.append((when(each.occurred_at), f"  {what}", each.agent, "", label(each), "", each.id))
     table(("when", "type", "from", "thread", "says", "", "id"), rows, out)
+
+
+def _mark(message: models.Event) -> str:
+    """Return what is to be known of a message beside what it says: that it was not authorized, and how it stands where it does not simply stand."""
+    marks = [] if message.authorized else ["not authorized"]
+    marks += [] if message.standing == "stands" else [models.in_words(message.standing)]
+    return ", ".join(marks)
 
 
 def _reported_link(link: Mapping[str, Any]) -> str:

@@ -9,7 +9,18 @@ from typing import Any, Literal, NoReturn
 from pydantic import field_serializer
 
 from graphstore.errors import NotFoundError
-from graphstore.values.models import UPRIGHT, Event, How, Link, Node, Shown, Standing, Value, Version
+from graphstore.values.models import (
+    UPRIGHT,
+    Event,
+    How,
+    Link,
+    Node,
+    Shown,
+    Standing,
+    Value,
+    Version,
+    in_words,
+)
 from graphstore.values.period import during, when
 from graphstore.values.text import because, described, given_text, line
 
@@ -354,7 +365,7 @@ def _name(thing: Node | Event) -> str:
 
 
 def _is(thing: Node | Event) -> str:
-    return thing.standing if thing.standing == "stands" else f"is {thing.standing.replace('_', ' ')}"
+    return thing.standing if thing.standing == "stands" else f"is {in_words(thing.standing)}"
 
 
 def _period(link: Link) -> str:

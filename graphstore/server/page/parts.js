@@ -61,7 +61,7 @@ export const time = (iso) => h("time", { datetime: iso ?? "", title: iso ?? "no 
 export const period = (from, to) => h("span", { class: "period" }, time(from), " – ", to ? time(to) : "open");
 
 /** A mark for how something stands. */
-export const standing = (word) => h("span", { class: `standing ${/^[a-z_]+$/.test(word) ? word : ""}` }, word);
+export const standing = (word) => h("span", { class: `standing ${/^[a-z_]+$/.test(word) ? word : ""}` }, word === "not_yet" ? "planned" : word);
 
 /** The fields of a content, in one line. */
 export const fields = (content) => Object.entries(content ?? {}).map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
