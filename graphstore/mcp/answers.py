@@ -643,13 +643,20 @@ class Undone(Written):
 
 
 class Linked(Written):
-    """What `link` did. Not `is_new`: the link was there already."""
+    """What `link` did; `also`: with the other pairs. Not `is_new`: the link was there already."""
 
     link: LinkLine
     is_new: bool
+    also: tuple[str, ...] | None = None
 
     def _lines(self) -> Iterable[str]:
-        yield f"{'linked' if self.is_new else 'linked before'}: {self.link}"
+        yield linked(self.link, self.is_new)
+        yield from self.also or ()
+
+
+def linked(link: LinkLine, is_new: bool) -> str:
+    """Return a line about a link that was asked for."""
+    return f"{'linked' if is_new else 'linked before'}: {link}"
 
 
 class Unlinked(Written):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
@@ -360,7 +360,7 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ link
 
-    @whole_ids("source", "target")
+    @whole_ids("source", "target", "also")
     def link(
         self,
         source: str,
@@ -374,17 +374,26 @@ class Writes(Tools):
         inferred: Annotated[bool, Field(json_schema_extra=RARE)] = False,
         valid_from: str | None = None,
         valid_to: Rare = None,
+        also: Annotated[Sequence[Sequence[str]], Field(description="more [source, target] pairs")] = (),
         ctx: Context | None = None,
     ) -> answers.Linked:
         """Say `source kind target`."""
         store, before = self._desk.store, self._desk.view()
         name = who(ctx)
+        for pair in also:
+            if len(pair) != 2:
+                raise InvalidError(f"also has {list(pair)!r}, which is no pair. Give [source, target].")
         with self._desk.writing(name) as written:
-            made = store.link(
-                source, kind, target, reason=reason, strength=strength, created_by=f"agent:{name}",
-                confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
-            )  # fmt: skip
-        return written.answer(answers.Linked, link=link_line(made), is_new=made.recorded_at > before.at.tx)
+            made = [
+                store.link(
+                    one, kind, other, reason=reason, strength=strength, created_by=f"agent:{name}",
+                    confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
+                )
+                for one, other in ((source, target), *also)
+            ]  # fmt: skip
+        links = [(link_line(each), each.recorded_at > before.at.tx) for each in made]
+        lines = tuple(answers.linked(*each) for each in links[1:])
+        return written.answer(answers.Linked, link=links[0][0], is_new=links[0][1], also=lines or None)
 
     # ------------------------------------------------------------------ unlink
 

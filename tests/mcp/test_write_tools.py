@@ -323,6 +323,27 @@ def test_a_link_is_made_once(ana, store):
     assert ("agent:ana", "inferred", "it does") == (link.created_by, link.confidence, link.reason)
 
 
+def test_several_pairs_are_linked_by_one_call_or_none_is(ana, store):
+    for id in ("venue", "catering", "band", "launch"):
+        store.add_node("fact", {"text": id}, id=id)
+    told = ana.ask(
+        "link",
+        source="venue",
+        kind="derived_from",
+        target="launch",
+        also=[["catering", "launch"], ["band", "launch"]],
+    )
+    assert ["linked"] * 2 == [line.partition(":")[0] for line in told["also"]]
+    assert {"venue", "catering", "band"} == {link.source for link in store.backlinks_to("launch")}
+    assert 1 == len({link.tx_from for link in store.backlinks_to("launch")})
+
+    assert "no pair" in ana.refused("link", source="venue", kind="supports", target="band", also=[["launch"]])
+    assert "no node or event" in ana.refused(
+        "link", source="venue", kind="supports", target="band", also=[["nobody", "launch"]]
+    )
+    assert [] == [link for link in store.links_from("venue") if link.kind == "supports"]
+
+
 def test_a_link_minted_for_an_agent_names_it(ana, store):
     for name in ("old", "new", "newer", "base"):
         ana.ask("remember", statement=f"the {name} one", id=name)
