@@ -321,6 +321,12 @@ def mcp(
     query_seconds: Annotated[
         float, typer.Option("--query-seconds", min=0.1, help="How long a Cypher text may run.")
     ] = 10.0,
+    author: Annotated[
+        str | None,
+        typer.Option(
+            "--author", metavar="NAME", help="Who signs what agents write, with the rank of that name. [none]"
+        ),
+    ] = None,
     no_share: NoShare = False,
 ) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
@@ -343,6 +349,7 @@ def mcp(
             "query_seconds": query_seconds,
             "tools": [each.strip() for each in tools.split(",")],
             "allow_erase": allow_erase,
+            "author": author,
         }
         if where is None:
             transport.over_stdio(opened, **how)

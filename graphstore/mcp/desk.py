@@ -30,7 +30,7 @@ from graphstore.mcp import answers
 from graphstore.mcp.shapes import RARE
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
-from graphstore.values.doors import through
+from graphstore.values.doors import SIGNED, through
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, instant, moment, when
 from graphstore.values.text import clean, estimate, line
@@ -164,10 +164,13 @@ class Writing:
 
 
 class Desk:
-    """A store as its tools see it. `query_seconds`: how long a Cypher text may run."""
+    """A store as its tools see it. `query_seconds`: how long a Cypher text may run. `author`: who signs what clients write."""
 
-    def __init__(self, store: Store, *, query_seconds: float = QUERY_SECONDS) -> None:
+    def __init__(
+        self, store: Store, *, query_seconds: float = QUERY_SECONDS, author: str | None = None
+    ) -> None:
         self.store = store
+        self.author = author
         self.query_seconds = query_seconds
 
     def view(self, valid: str | None = None, tx: str | None = None) -> View:
@@ -187,6 +190,21 @@ class Desk:
             yield (written := Writing(self))
         done = self.store.changes(since=tx - timedelta(microseconds=1))
         written.tx = tx if done and done[0].tx == tx else None
+
+    def who(self, context: Context | None) -> str:
+        """The name under which a client writes: that of its token, or which the server was started with. Else the one by which it introduced itself,
+        as `agent:NAME` in a store that ranks authors: nobody gets a rank by a name of his own choice.
+        """
+        given = _token_name(context) or self.author
+        _GIVEN.set(given)
+        if given:
+            return given
+        name = _introduced(context)
+        return f"agent:{name}" if not name.startswith("agent:") and self.store.trust else name
+
+    def origin(self, author: str) -> str:
+        """The source of what the author of this call says by itself: `agent:NAME`, and the name alone where it was given to the agent."""
+        return author if author.startswith("agent:") or author == _GIVEN.get() else f"agent:{author}"
 
     def whole(self, given: Any) -> Any:
         """An id, or several, as an agent gave it: a unique beginning of a generated one is made whole."""
@@ -458,10 +476,20 @@ def asks(*names: str, rare: Collection[str] = ()) -> Callable[[Callable[..., A]]
     return mark
 
 
-def who(context: Context | None) -> str:
-    """The name under which a client writes: that by which it introduced itself."""
+_GIVEN: ContextVar[str | None] = ContextVar("given", default=None)
+"""The name that the agent of the call at hand was given, by its token or when the server was started."""
+
+
+def _introduced(context: Context | None) -> str:
+    """The name by which a client introduced itself."""
     if context is None:
         return "agent"
     params = context.session.client_params
     name = "" if params is None else line(params.client_info.name)
     return name or "agent"
+
+
+def _token_name(context: Context | None) -> str | None:
+    """The name of the token that a client shows, if that has one."""
+    request = None if context is None else getattr(context.request_context, "request", None)
+    return None if request is None else request.scope.get(SIGNED)

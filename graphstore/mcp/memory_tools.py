@@ -17,7 +17,7 @@ from mcp.server.mcpserver import Context
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.mcp.desk import Desk, digest, who
+from graphstore.mcp.desk import Desk, digest
 from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.text import clean_json
 from graphstore.view.view import View
@@ -133,7 +133,7 @@ class Memory:
 
     def create_entities(self, entities: list[Entity], ctx: Context | None = None) -> Entities:
         """Create multiple new entities in the knowledge graph. One that is there already is left as it is."""
-        author, store = who(ctx), self._desk.store
+        author, store = self._desk.who(ctx), self._desk.store
         with self._writing:
             view = self._desk.view()
             new = {each.name: each for each in reversed(entities) if _node(view, each.name) is None}
@@ -142,7 +142,7 @@ class Memory:
             with store.transaction(author=author):
                 for each in made:
                     content = _content(each.name, dict.fromkeys(each.observations), each.entityType)
-                    source = f"agent:{author}"
+                    source = self._desk.origin(author)
                     if known[each.name]:
                         store.revise(
                             each.name, content, valid_from=view.at.valid, source=source, trigger="agent"
@@ -155,7 +155,7 @@ class Memory:
 
     def create_relations(self, relations: list[Relation], ctx: Context | None = None) -> Relations:
         """Create multiple new relations between entities in the knowledge graph. Relations should be in active voice."""
-        author, store = who(ctx), self._desk.store
+        author, store = self._desk.who(ctx), self._desk.store
         with self._writing:
             view = self._desk.view()
             ends = [end for each in relations for end in (each.source, each.to)]
@@ -176,7 +176,7 @@ class Memory:
                         kind = self._kind(f"{kind[: _LONGEST_KIND - 13]} {digest(each.relationType)}")
                     taken.add((each.source, kind, each.to))
                     metadata = {"relationType": each.relationType, "from": each.source}
-                    store.link(each.source, kind, each.to, created_by=f"agent:{author}", metadata=metadata)
+                    store.link(each.source, kind, each.to, created_by=self._desk.origin(author), metadata=metadata)
         return Relations(relations=made)
 
     def add_observations(self, observations: list[Observations], ctx: Context | None = None) -> Results:
@@ -192,7 +192,7 @@ class Memory:
                 there |= dict.fromkeys(new)
                 results.append(Added(entityName=node.id, addedObservations=new))
             changed = {each.entityName for each in results if each.addedObservations}
-            self._describe(view, {name: wanted[name] for name in wanted if name in changed}, who(ctx), None)
+            self._describe(view, {name: wanted[name] for name in wanted if name in changed}, self._desk.who(ctx), None)
         return Results(results=results)
 
     def delete_entities(
@@ -205,7 +205,7 @@ class Memory:
         with self._writing:
             view = self._desk.view()
             there = [name for name in names if _node(view, name)]
-            with store.transaction(author=who(ctx)):
+            with store.transaction(author=self._desk.who(ctx)):
                 for link in _links(view, there):
                     store.unlink(link.id, valid_from=_from_now(link, view), reason=_DELETED)
                 for name in there:
@@ -234,7 +234,7 @@ class Memory:
                 if len(kept) < len(there):
                     left[node.id] = kept
                     gone += len(there) - len(kept)
-            self._describe(view, left, who(ctx), _DELETED)
+            self._describe(view, left, self._desk.who(ctx), _DELETED)
         if gone == asked:
             return Outcome(success=True, message="Observations deleted successfully")
         unknown = f" Entities not found: {', '.join(missing)}" if missing else ""
@@ -253,7 +253,7 @@ class Memory:
             gone = [link for link in _links(view, known) if _relation(link) in relations]
             nodes = {name: node for name in known if (node := _node(view, name)) is not None}
             own = [each for each in _to_itself(nodes.values()) if each in relations]
-            with store.transaction(author=who(ctx)):
+            with store.transaction(author=self._desk.who(ctx)):
                 for link in gone:
                     store.unlink(link.id, valid_from=_from_now(link, view), reason=_DELETED)
                 for name, kinds in _by_entity(own).items():
@@ -262,7 +262,7 @@ class Memory:
                         for each in _to_itself([nodes[name]])
                         if each.relationType not in kinds
                     ]
-                    self._revise(view, nodes[name], {_TO_ITSELF: left}, who(ctx), _DELETED)
+                    self._revise(view, nodes[name], {_TO_ITSELF: left}, self._desk.who(ctx), _DELETED)
         done = len(gone) + len(own)
         if done == len(relations):
             return Outcome(success=True, message="Relations deleted successfully")
@@ -317,7 +317,7 @@ class Memory:
     ) -> None:
         self._desk.store.revise(
             node.id, {**node.content, **changed}, valid_from=max(view.at.valid, node.valid_from), reason=reason,
-            source=f"agent:{author}", trigger="agent",
+            source=self._desk.origin(author), trigger="agent",
         )  # fmt: skip
 
     def _kind(self, relation: str) -> str:

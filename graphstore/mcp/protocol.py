@@ -131,17 +131,19 @@ def server(
     query_seconds: float = QUERY_SECONDS,
     tools: Iterable[str] = ("usual",),
     allow_erase: bool = False,
+    author: str | None = None,
 ) -> Server:
     """The protocol's server of a store (or of a branch of it). It does not close the store.
 
     `read_only`: no tool that writes is offered; so it is for a store that is open read only. `query_seconds`: how long a Cypher text may run.
-    `tools`: the sets that are offered in the full profile, some of `TOOL_SETS`. `allow_erase`: `forget` is offered too.
+    `tools`: the sets that are offered in the full profile, some of `TOOL_SETS`. `allow_erase`: `forget` is offered too. `author`: who signs what clients write (default: the name by which a client introduces itself, which has no
+    rank). The name of a token goes before it.
     Raises InvalidError for an unknown profile or set.
     """
     if profile not in PROFILES:
         raise InvalidError.choice("profile", profile, PROFILES)
     read_only = read_only or store.read_only
-    desk = Desk(store, query_seconds=query_seconds)
+    desk = Desk(store, query_seconds=query_seconds, author=author)
     wanted = _chosen(tools)
 
     def offers() -> Offers:

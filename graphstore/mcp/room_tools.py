@@ -16,7 +16,7 @@ from graphstore.context.observer import Observer
 from graphstore.errors import InvalidError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, fields
-from graphstore.mcp.desk import BUDGET, Budget, Question, Rare, Tools, Tx, Valid, asks, parts, who
+from graphstore.mcp.desk import BUDGET, Budget, Question, Rare, Tools, Tx, Valid, asks, parts
 from graphstore.mcp.write_tools import happened
 from graphstore.memory import memory
 from graphstore.search.search import words
@@ -234,7 +234,7 @@ class Rooms(Tools):
         """Keep a text in a layer of memory, for as long as the layer keeps things."""
         before = self._desk.view()
         since = None if valid_from is None else moment(before._time(valid_from, "valid_from"))
-        with self._desk.writing(who(ctx)) as written:
+        with self._desk.writing(self._desk.who(ctx)) as written:
             node = memory.Memory(self._desk.store).remember(
                 text, layer=layer, user=user, thread=thread, key=key, tags=tags or (), source=source, valid_from=since,
             )  # fmt: skip
@@ -256,7 +256,7 @@ class Rooms(Tools):
     ) -> Noted:
         """Note on a scratchpad what `context` shows from now on."""
         store = self._desk.store
-        with self._desk.writing(who(ctx)) as written:
+        with self._desk.writing(self._desk.who(ctx)) as written:
             if not text.strip():
                 working.clear(store, user, thread)
             else:
@@ -275,7 +275,7 @@ class Rooms(Tools):
         ctx: Context | None = None,
     ) -> Noticed:
         """Give the observer a message of a conversation: enough of them become observations, which `context` shows."""
-        name, watching = who(ctx), Observer(self._desk.store)
+        name, watching = self._desk.who(ctx), Observer(self._desk.store)
         with self._desk.writing(name) as written:
             whose: dict[str, Any] = {"user": user, "thread": thread, "sender": sender}
             watching.enqueue(message, **whose, occurred_at=occurred_at, end=end, author=name)
@@ -290,7 +290,7 @@ class Rooms(Tools):
         ctx: Context | None = None,
     ) -> answers.Happened:
         """Note how something in a domain ended: expertise counts it."""
-        name = who(ctx)
+        name = self._desk.who(ctx)
         with self._desk.writing(name) as written:
             done = working.record_outcome(
                 self._desk.store, domain, outcome, note=note, occurred_at=occurred_at, agent=name

@@ -13,7 +13,7 @@ from pydantic import Field
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
-from graphstore.mcp.desk import Rare, Tools, Writing, who, whole_ids
+from graphstore.mcp.desk import Rare, Tools, Writing, whole_ids
 from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
@@ -52,11 +52,6 @@ class _Statement(NamedTuple):
     id: str | None
     linked: Any
     author: str
-
-    @property
-    def origin(self) -> str:
-        """Where it is from: the agent itself, unless it says otherwise."""
-        return self.source or f"agent:{self.author}"
 
 
 _LINKS = ("supersedes", "corrects", "derived_from")
@@ -110,7 +105,7 @@ class Writes(Tools):
         }
         new = _Statement(
             statement, kind, {"says": statement, **(content or {})}, statement if content else None, key, tags,
-            valid_from, valid_to, reason, source, id, linked, author=who(ctx),
+            valid_from, valid_to, reason, source, id, linked, author=self._desk.who(ctx),
         )  # fmt: skip
         before = self._desk.view()
         if revises is None and if_number is not None:
@@ -128,7 +123,7 @@ class Writes(Tools):
         ctx: Context | None = None,
     ) -> answers.RememberedMany:
         """Several at once: all or none."""
-        before, author = self._desk.view(), who(ctx)
+        before, author = self._desk.view(), self._desk.who(ctx)
         made = [self._given(number, each, author) for number, each in enumerate(statements, 1)]
         with self._desk.writing(author) as written:
             done = [self._write(new, known, None, None) for new, known in made]
@@ -169,14 +164,18 @@ class Writes(Tools):
             return self._revise(revises, new, if_number)
         return self._add(new) if known is None else self._confirm(known, new)
 
+    def _origin(self, new: _Statement) -> str:
+        """Where a statement is from: the agent itself, unless it says otherwise."""
+        return new.source or self._desk.origin(new.author)
+
     def _confirm(self, known: Node, new: _Statement) -> Node:
-        self._desk.store.confirm(known.id, reason=new.reason or "stated again", source=new.origin)
+        self._desk.store.confirm(known.id, reason=new.reason or "stated again", source=self._origin(new))
         return known
 
     def _add(self, new: _Statement) -> Node:
         return self._desk.store.add_node(
             new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
-            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=new.origin, **new.linked,
+            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), **new.linked,
         )  # fmt: skip
 
     def _revise(self, id: str, new: _Statement, if_number: int | None) -> Node:
@@ -186,7 +185,7 @@ class Writes(Tools):
             )
         return self._desk.store.revise(
             id, new.content, valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason,
-            source=new.origin, text=new.text, tags=new.tags, trigger="agent", if_number=if_number,
+            source=self._origin(new), text=new.text, tags=new.tags, trigger="agent", if_number=if_number,
         )  # fmt: skip
 
     def _known(self, new: _Statement) -> Node | None:
@@ -220,7 +219,7 @@ class Writes(Tools):
     ) -> answers.Remembered:
         """Change some fields of a content, over all or part of its time."""
         store, before = self._desk.store, self._desk.view()
-        with self._desk.writing(who(ctx)) as written:
+        with self._desk.writing(self._desk.who(ctx)) as written:
             done = store.amend(
                 id,
                 fields,
@@ -252,7 +251,7 @@ class Writes(Tools):
         ctx: Context | None = None,
     ) -> answers.Happened:
         """Record what happened; what recurs is counted."""
-        name, store = who(ctx), self._desk.store
+        name, store = self._desk.who(ctx), self._desk.store
         with self._desk.writing(name) as written:
             done = store.record_event(
                 type, description, id=id, occurred_at=occurred_at, source=source, origin="agent", agent=name,
@@ -274,14 +273,14 @@ class Writes(Tools):
         ctx: Context | None = None,
     ) -> answers.Replaced:
         """The world moved on: `old` was true until `by` began."""
-        name, store = who(ctx), self._desk.store
+        name, store = self._desk.who(ctx), self._desk.store
         with self._desk.writing(name) as written:
             link = store.supersede(
                 old,
                 by=by,
                 reason=reason,
                 valid_from=valid_from,
-                created_by=f"agent:{name}",
+                created_by=self._desk.origin(name),
                 if_number=if_number,
             )[0]
         return written.answer(
@@ -311,7 +310,7 @@ class Writes(Tools):
                 "ended_at= says it was true until then; valid_from= and valid_to= take back a part. Give the one or the others."
             )
         store, before = self._desk.store, self._desk.view()
-        with self._desk.writing(who(ctx)) as written:
+        with self._desk.writing(self._desk.who(ctx)) as written:
             if ended_at is not None:
                 store.end(id, at=ended_at, reason=reason, if_number=if_number)
             else:
@@ -337,7 +336,7 @@ class Writes(Tools):
     ) -> answers.Undone:
         """Take back a slip: all that one call wrote."""
         store, before = self._desk.store, self._desk.view()
-        done = store.undo(tx, reason=reason, author=who(ctx))
+        done = store.undo(tx, reason=reason, author=self._desk.who(ctx))
         of = moment(instant(done.subject))
         changes = undone = _changes(store, of)
         while undone and undone[0].verb == "undo":  # the undo of an undo is about what that took back
@@ -379,14 +378,14 @@ class Writes(Tools):
     ) -> answers.Linked:
         """Say `source kind target`."""
         store, before = self._desk.store, self._desk.view()
-        name = who(ctx)
+        name = self._desk.who(ctx)
         for pair in also:
             if len(pair) != 2:
                 raise InvalidError(f"also has {list(pair)!r}, which is no pair. Give [source, target].")
         with self._desk.writing(name) as written:
             made = [
                 store.link(
-                    one, kind, other, reason=reason, strength=strength, created_by=f"agent:{name}",
+                    one, kind, other, reason=reason, strength=strength, created_by=self._desk.origin(name),
                     confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
                 )
                 for one, other in ((source, target), *also)
@@ -410,7 +409,7 @@ class Writes(Tools):
     ) -> answers.Unlinked:
         """Stop believing a link."""
         store = self._desk.store
-        with self._desk.writing(who(ctx)) as written:
+        with self._desk.writing(self._desk.who(ctx)) as written:
             said = {"source": source, "kind": kind, "target": target}
             store.unlink(**said, valid_from=valid_from, valid_to=valid_to, reason=reason)
         ends = {"source": written.thing(source), "target": written.thing(target)}
@@ -439,7 +438,7 @@ class Writes(Tools):
             raise NotFoundError(
                 f"{id!r} and {other!r} do not contradict each other, or that is decided already."
             )
-        with self._desk.writing(who(ctx)) as written:
+        with self._desk.writing(self._desk.who(ctx)) as written:
             store.resolve(found[0], keep=keep, reason=reason)
         fallen = () if keep == "both" else _shaken(written.view, other if keep == id else id)
         both = (written.thing(id), written.thing(other))
@@ -456,7 +455,7 @@ class Writes(Tools):
         """Erase a secret from every file and the past. Cannot be undone."""
         before = self._desk.view().at.tx
         trunk: Any = self._desk.store  # a branch refuses it in its words
-        trunk.erase(id, reason=reason, author=who(ctx))
+        trunk.erase(id, reason=reason, author=self._desk.who(ctx))
         view = self._desk.view()
         done = [each.tx for each in view.operations(id) if each.tx > before]
         return answers.Forgotten(

@@ -38,7 +38,7 @@ from graphstore.server.requests import (
 from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
 from graphstore.server.shortening import shortened
 from graphstore.values import file_access
-from graphstore.values.doors import DOOR, through
+from graphstore.values.doors import DOOR, SIGNER, through
 from graphstore.values.findings import Recorded
 from graphstore.values.period import BEGINNING, instant, iso
 from graphstore.view.view import View
@@ -192,7 +192,7 @@ class Calling:
         """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
-        work = through(DOOR.get())(work)
+        work = through(DOOR.get(), SIGNER.get())(work)
         turn = Turn(work, alone=alone, done=self._loop.create_future(), until=monotonic() + self.limits.write)
         if within is None:
             self._late[turn] = None
@@ -220,12 +220,12 @@ class Calling:
             if asked.get("at") is not None:  # what is refused would tell when others wrote
                 raise Refused(403, "at= is of the whole store. It wants a token without scopes.")
             return await self.scoped.main.begin(asked, apart, self.scoped.transaction)
-        done, door = self._loop.create_future(), DOOR.get()
+        done, asking = self._loop.create_future(), (DOOR.get(), SIGNER.get())
 
         @contextmanager
         def opening() -> Iterator[None]:
             begun = self.line(apart).transaction if around is None else around
-            with through(door), begun(**{"author": apart.author, **asked}):
+            with through(*asking), begun(**{"author": apart.author, **asked}):
                 yield
 
         self._hand_over()

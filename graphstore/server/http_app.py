@@ -65,7 +65,7 @@ from graphstore.server.requests import (
 from graphstore.server.scoped_writes import ScopedWrites
 from graphstore.store.scoped_store import ScopedStore
 from graphstore.store.store import GraphStore
-from graphstore.values.doors import DOOR, door_of
+from graphstore.values.doors import DOOR, SIGNED, SIGNER, Signer, door_of
 from graphstore.values.period import TimeLike, instant, iso, moment
 
 __all__ = ["Door", "Limits", "Patience", "app"]
@@ -237,6 +237,8 @@ class Door:
                     scoped, grant = self._let_in(path, headers)
                     if scoped:
                         self.heads.know(scope.get("client"))
+                    if grant is not None:
+                        scope[SIGNED] = grant.name
             except Refused:
                 if b"content-length" in headers or b"transfer-encoding" in headers:
                     await leave_unread(receive)
@@ -245,8 +247,8 @@ class Door:
                 if path in _STREAMS and scope["method"] == "GET":
                     receive = self._while_let_in(path, headers, receive)
                 if (wanted := headers.get(b"graphstore-at-least")) is not None and scoped:
-                    await self._calling().known(wanted, of_all=grant is None)
-                door = self if grant is None else await self._within(grant, path)
+                    await self._calling().known(wanted, of_all=grant is None or not grant.scopes)
+                door = self if grant is None or not grant.scopes else await self._within(grant, path)
                 found = await door._answer(call, Exchange(scoped, headers, scope, receive, send))
             if found is not None and rules.is_compressible(found, headers):
                 found = await self._compressed(found)
@@ -272,7 +274,7 @@ class Door:
         logs.answered(scope["method"], path, status, took, client=scope.get("client"), rights=scoped)
 
     def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
-        """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all. And the grant of a token that sees some scopes alone."""
+        """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all. And the grant of a token of a name."""
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
@@ -291,7 +293,7 @@ class Door:
                 return scoped, None
             grant = self._tokens.grant(shown.strip()) or self._lent.get(shown.strip())
             if grant is not None:
-                return ("read" if grant.rights == "read" else "write"), grant if grant.scopes else None
+                return ("read" if grant.rights == "read" else "write"), grant
         raise Refused(
             401, "that token is not known here. It is in the store's folder, where it was served first."
         )
@@ -343,6 +345,7 @@ class Door:
         method, path = exchange.method, exchange.path
         if method == "POST":
             DOOR.set(_door_of(exchange))
+            SIGNER.set(Signer(name, exchange.asked().author) if (name := exchange.scope.get(SIGNED)) else None)
         other = self._others.get(("GET" if method == "HEAD" else method, path))
         if other is None and path.startswith(media.PATH) and method in ("GET", "HEAD"):
             other = self._media

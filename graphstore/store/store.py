@@ -41,7 +41,7 @@ from graphstore.write import (
     verbs,
 )
 from graphstore.write.given_arguments import records_arguments
-from graphstore.write.trust import TRUST
+from graphstore.write.trust import SET_TRUST, TRUST, Trust
 from graphstore.write.writer import Clock, Progress
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Store(WholeStore):
         """Record something new, valid from `valid_from` (default: now) on. What it supersedes ends where it begins.
 
         With a `key` it is the value of that slot: it closes the value that holds there, and ends where the next one begins. The same value again (without
-        an `id`) confirms the existing node. Raises ConflictError when the id is known or the source is trusted less than what it
+        an `id`) confirms the existing node. Raises ConflictError when the id is known or the writer is trusted less than who recorded what it
         would close; InvalidError for bad input.
         """
         named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
@@ -576,9 +576,11 @@ class Store(WholeStore):
     # ------------------------------------------------------------------ what the store keeps, and its upkeep
 
     def set_trust(self, ranks: Mapping[str, int]) -> None:
-        """Rank source classes (what stands before the first `:` of a `source`): one that ranks lower may not close the value of a slot that a higher one gave.
+        """Rank authors and sources, by what stands before the first `:`: who ranks lower may not close, replace, withdraw or forget what a higher one
+        recorded. A writer has the rank of its author, or of its `source` if that is lower. A name without a rank is below every rank.
 
-        A class without a rank, and no source, rank 0. Kept in the store. Raises InvalidError for a rank that is no whole number.
+        Kept in the store, and guarded itself: it counts as recorded by who set it last. Raises InvalidError for a rank that is no whole number,
+        ConflictError for a writer who ranks lower than that, or who would rank itself higher where another set the ranks.
         """
         wanted = inputs.json_object("ranks", ranks)
         for name, rank in wanted.items():
@@ -586,8 +588,12 @@ class Store(WholeStore):
                 raise InvalidError(
                     f"rank {rank!r} of {name!r} is no whole number. Give one, higher for more trust."
                 )
-        if wanted != self.trust:
-            self._keep("set_trust", TRUST, wanted)
+        if wanted == self.trust:
+            return
+        with self._verb(is_narrow=True) as work:
+            Trust(self._core, work.author).guard_map(wanted, work.tx)
+            work.op(SET_TRUST, "")
+            work.index.add_settings([{TRUST: wanted}])
 
     @property
     def trust(self) -> dict[str, int]:
@@ -876,6 +882,7 @@ class GraphStore(Store):
                     names = list(known)[: trunk.enough(known.values(), over, keep_audit)]
             else:
                 names = self._too_old(wanted, cut, most, keep_audit)
+            self._guard_forgetting(names, None)
             if names and keep_audit:
                 self._forget("evict", names, reason)
             elif names:
@@ -888,7 +895,10 @@ class GraphStore(Store):
         if days is None:
             return []
         cut = max(self._now() - days * retention.DAY, BEGINNING)
-        return self.evict(before=moment(cut), reason=f"older than {days} days")
+        with self._by_itself("evict()"):
+            if names := self._too_old(None, cut, None, True):
+                self._forget("evict", names, f"older than {days} days")
+            return names
 
     def erase(self, id: str, *, reason: str, author: str | None = None) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
@@ -898,7 +908,12 @@ class GraphStore(Store):
         text_of("reason", reason)
         with self._by_itself("erase()"):
             if self._chosen([text_of("id", id)]) != {id: "erased"}:
+                self._guard_forgetting([id], author)
                 self._forget("erase", [id], reason, author)
+
+    def _guard_forgetting(self, names: list[str], author: str | None) -> None:
+        """Raise ConflictError when one of these things was recorded by one who ranks higher than the author."""
+        Trust(self._core, self._signed(author)).guard_forgetting(self._ledger.database, names)
 
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,

@@ -5,6 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
+
+
+class Signer(NamedTuple):
+    """Names who writes by a token of a name: that name, and the author that the request gives."""
+
+    name: str
+    asked: str | None = None
+
+
+SIGNER: ContextVar[Signer | None] = ContextVar("signer", default=None)
+"""Whose token a request shows, if that has a name."""
+
+SIGNED = "graphstore.signed"
+"""Under which name a request of ASGI has the name of its token."""
 
 DOOR: ContextVar[str] = ContextVar("door", default="python")
 AGENT = "graphstore-"
@@ -12,12 +27,13 @@ AGENT = "graphstore-"
 
 
 @contextmanager
-def through(door: str) -> Iterator[None]:
-    """Within the block this thread, or this task, is asked through a door."""
-    before = DOOR.set(door)
+def through(door: str, signer: Signer | None = None) -> Iterator[None]:
+    """Within the block this thread, or this task, is asked through a door, by a token of a name if `signer` is given."""
+    before, signed = DOOR.set(door), SIGNER.set(signer)
     try:
         yield
     finally:
+        SIGNER.reset(signed)
         DOOR.reset(before)
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 from graphstore.read.happened import FIRST
 from graphstore.search.source import description
@@ -18,10 +18,11 @@ from graphstore.values.findings import Merge
 from graphstore.values.models import Json
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, moment, overlap, without_all
 from graphstore.view.sight import Core
+from graphstore.write.changes_since import LineCore
 from graphstore.write.linking import Claim, Ends, Linking, claim_of
 from graphstore.write.merge_plan import MergePlan, between, triple_of
 from graphstore.write.transaction import Transaction
-from graphstore.write.trust import TRUST, Trust
+from graphstore.write.trust import TRUST, Trust, last_to_rank
 
 Act = Callable[[], object]
 Acts = defaultdict[int, list[Act]]  # what to do by operations of the branch
@@ -68,6 +69,7 @@ class Carrying:
             for other, period in share.closes:
                 self._replace(ent, other, period)
         if plan.trust is not None:  # once all else was written under the ranks of the trunk
+            Trust(self.trunk, last_to_rank(cast(LineCore, self.branch).database)).guard_map(plan.trust, work.tx)
             work.op("set_trust", "")
             self.mine.add_settings([{TRUST: plan.trust}])
         told["links"] = list(dict.fromkeys(self.mine.l_name[ours] for ours in self.link.values()))

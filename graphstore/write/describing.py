@@ -161,13 +161,15 @@ class _Describing:
             source: str | None = self.body(max(versions, key=index.v_num.__getitem__)).get("source")
             return source
 
-        def ranked(ver: int) -> tuple[int, int]:
-            author = index.o_author[index.v_op[ver]] if index.v_op[ver] >= 0 else None
-            return rank(trust.ranks, self.body(ver).get("source"), author), index.v_num[ver]
+        def author(ver: int) -> str | None:
+            return index.o_author[index.v_op[ver]] if index.v_op[ver] >= 0 else None
+
+        def ranked(ver: int) -> tuple[float, int]:
+            return rank(trust.ranks, self.body(ver).get("source"), author(ver)), index.v_num[ver]
 
         best = max(versions, key=ranked)
         source = self.body(best).get("source")
-        return source if ranked(best)[0] <= trust.mine else None
+        return None if trust.outranked(source, author(best)) else source
 
 
 def _alike(there: Json, body: Json, text: bool, source: bool) -> bool:

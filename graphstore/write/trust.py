@@ -1,74 +1,157 @@
-"""Trust: who may close, replace or take back what somebody said. A map from source class (or author) to rank, kept in the store."""
+"""Trust: who may close, replace or withdraw what somebody recorded. A map from source class (or author) to rank, kept in the store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphstore.errors import ConflictError
-from graphstore.values.period import Period
+from graphstore.ledger.statements import Statement
+from graphstore.read.points import Point
+from graphstore.values.period import OPEN, Instant, Period
 
 if TYPE_CHECKING:
+    from graphstore.ledger.database import Readable
     from graphstore.read.working_set import WorkingSet
     from graphstore.values.models import Json
     from graphstore.view.sight import Core
 
 TRUST = "trust"
+SET_TRUST = "set_trust"
+UNRANKED = float("-inf")  # the rank of a name without one: below every rank of the map
 
 
-def rank(ranks: dict[str, int], source: str | None, author: str | None = None) -> int:
-    """Return the rank of a source, else of an author: that of the class, the part before the first colon; 0 for one that has none."""
-    name = author if source is None else source
-    return ranks.get((name or "").partition(":")[0], 0)
+def rank(ranks: Mapping[str, int], source: str | None, author: str | None = None) -> float:
+    """Return the rank of an author, lowered by the source if one is given. Of what nobody signed the source ranks alone.
+
+    The rank of a name is that of its class, the part before the first colon.
+    """
+    names = [name for name in (author, source) if name is not None]
+    return min((ranks.get(name.partition(":")[0], UNRANKED) for name in names), default=UNRANKED)
+
+
+class Author(NamedTuple):
+    """Names the author of an operation, if it has one."""
+
+    author: str | None
+
+
+class Recorded(NamedTuple):
+    """Describes a version: who recorded it, and its body."""
+
+    author: str | None
+    data: bytes | None
+    checksum: int
+
+
+LAST_AUTHOR = Statement("last_author", Author)
+RECORDED_OF = Statement("recorded_of", Recorded)
+
+
+def last_to_rank(database: Readable) -> str | None:
+    """Return who set the ranks of a line last, as committed; None for nobody, and for who signs nothing."""
+    rows = Point(database, OPEN, OPEN).rows(LAST_AUTHOR, verb=SET_TRUST)
+    return rows[0].author if rows else None
 
 
 class Trust:
-    """The trust of one store, and one writer: by `source`, else by author."""
+    """The trust of one store, and one writer: an author, and the source that is given."""
 
     def __init__(self, core: Core, author: str | None, source: str | None = None) -> None:
         self.core = core
-        self.index: WorkingSet = core.index
-        self.ranks: dict[str, int] = core.index.setting(TRUST) or {}
+        self.ranks: dict[str, int] = core.setting(TRUST) or {}
         self.author, self.source = author, source
 
     @property
-    def mine(self) -> int:
-        """Return the rank of the writer."""
-        return rank(self.ranks, self.source, self.author)
+    def index(self) -> WorkingSet:
+        """Return what the verb under way reads."""
+        index: WorkingSet = self.core.index
+        return index
 
-    def of_row(self, row: int) -> tuple[int, str | None]:
-        """Return the rank of who said a row, and the name of its source or author."""
-        index = self.index
-        ver = index.r_ver[row]
-        source = self._body(ver).get("source")
-        author = index.o_author[index.v_op[ver]] if index.v_op[ver] >= 0 else None
-        return rank(self.ranks, source, author), author if source is None else source
+    def outranked(self, source: str | None, author: str | None) -> bool:
+        """Return True if the writer ranks lower than who recorded something under these names.
+
+        A writer who signs nothing has the rank of the source only against what nobody signed.
+        """
+        if author is not None and self.author is None:
+            mine = UNRANKED
+        else:
+            mine = rank(self.ranks, self.source, self.author)
+        return rank(self.ranks, source, author) > mine
 
     def guard(self, ent: int, periods: Iterable[Period] | None = None) -> None:
-        """Raise ConflictError when what is believed of an entity, over periods or at all, was said by one who ranks higher than the writer."""
+        """Raise ConflictError when what is believed of an entity, over periods or at all, was recorded by one who ranks higher than the writer."""
         if not self.ranks:
             return
         index, now = self.index, self.index.now_of[ent]
         for row in now if periods is None else [row for period in periods for row in index.over(now, period)]:
-            theirs, name = self.of_row(row)
-            if theirs > self.mine:
-                self._refuse(index.names[ent], theirs, name)
+            ver = index.r_ver[row]
+            author = index.o_author[index.v_op[ver]] if index.v_op[ver] >= 0 else None
+            self.admit(index.names[ent], self._body(ver).get("source"), author)
 
     def guard_links(self, rows: Iterable[int]) -> None:
         """Raise ConflictError when one of these rows of links was recorded by an author who ranks higher than the writer."""
         index = self.index
         for row in rows if self.ranks else ():
             author = index.o_author[index.c_op[index.k_claim[row]]]
-            theirs = rank(self.ranks, None, author)
-            if theirs > self.mine:
-                self._refuse(index.l_name[index.k_link[row]], theirs, author)
+            self.admit(index.l_name[index.k_link[row]], None, author)
 
-    def _refuse(self, what: str, theirs: int, name: str | None) -> None:
-        who = f"source {self.source!r}" if self.source is not None else f"author {self.author!r}"
+    def guard_forgetting(self, database: Readable, names: Iterable[str]) -> None:
+        """Raise ConflictError when one of these things has a description, believed or not, on any line, by one who ranks higher than the writer."""
+        point = Point(database, OPEN, OPEN)
+        for name in names if self.ranks else ():
+            for row in point.rows(RECORDED_OF, id=name):
+                body = point.content(row.data, row.checksum, name) if row.data is not None else {}
+                self.admit(name, body.get("source"), row.author)
+
+    def guard_map(self, wanted: Mapping[str, int], tx: Instant) -> None:
+        """Raise ConflictError when who set the ranks last ranks higher than the writer, or is another and the writer would rank itself higher,
+        without being the highest already.
+
+        Args:
+            tx: the instant of the transaction that sets them.
+        """
+        if not self.ranks:
+            return
+        last = self._last_to_rank(tx)
+        self.admit("the ranks of set_trust", None, last)
+        if self.author is None or self.author == last:
+            return
+        mine, raised = rank(self.ranks, None, self.author), rank(wanted, None, self.author)
+        if mine < raised and mine < max(self.ranks.values()):
+            raise ConflictError(
+                f"author {self.author!r} (trust {_words(mine)}) may not rank itself {_words(raised)}: {last!r} set the ranks last. "
+                "Let that author do it, or one who ranks higher."
+            )
+
+    def _last_to_rank(self, tx: Instant) -> str | None:
+        """Return the author of the ranks: of this transaction, else of an earlier one."""
+        index = self.index
+        for op in reversed(index.ops_at(tx)):
+            if index.o_verb[op] == SET_TRUST:
+                return index.o_author[op]
+        return last_to_rank(self.core.rows.database)
+
+    def admit(self, what: str, source: str | None, author: str | None) -> None:
+        """Raise ConflictError when the writer may not close or withdraw `what`, which was recorded under these names."""
+        if not self.outranked(source, author):
+            return
+        me = f"author {self.author!r}" if self.author is not None else "who signs nothing"
+        mine = rank(self.ranks, self.source, self.author)
+        if self.source is not None:
+            me = f"{me} with source {self.source!r}" if self.author is not None else f"source {self.source!r}"
+        if self.author is None and author is not None:
+            mine = UNRANKED
+        they = " from ".join(repr(name) for name in (author, source) if name is not None)
         raise ConflictError(
-            f"{who} (trust {self.mine}) may not replace or take back {what!r}, which {name!r} said (trust {theirs}). "
-            "Give a source= that ranks as high, use another scope, or say it beside and link it with contradicts."
+            f"{me} (trust {_words(mine)}) may not replace or take back {what!r}, which {they} said "
+            f"(trust {_words(rank(self.ranks, source, author))}). "
+            "A source= never raises the rank of an author. Use another scope, or record it beside and link it with contradicts."
         )
 
     def _body(self, ver: int) -> Json:
         return self.core.body(self.index.v_pos[ver], self.index.v_len[ver], holding=b'"source":')
+
+
+def _words(rank: float) -> str:
+    return "none" if rank == UNRANKED else str(int(rank))

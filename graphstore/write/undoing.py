@@ -80,6 +80,8 @@ class Undoing:
         for row in goes.values():
             trust.guard(index.r_ent[row], [(index.r_from[row], index.r_to[row])])
         trust.guard_links(link_goes.values())
+        for done in self.ops if trust.ranks else ():
+            trust.admit(f"the transaction at {exactly(self.of)}", None, index.o_author[done])
         op = work.op(UNDO, iso(self.of), reason)
         for row in goes.values():
             index.close_row(row, work.tx, op)

@@ -28,7 +28,7 @@ from graphstore.read import counted, working_set
 from graphstore.read.points import Point
 from graphstore.search import model_vectors
 from graphstore.values import coordinates
-from graphstore.values.doors import DOOR
+from graphstore.values.doors import DOOR, SIGNER
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import text_of
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant, moment
@@ -39,6 +39,7 @@ from graphstore.view.view import Reader, View
 from graphstore.write import retention, shown_rows
 from graphstore.write import transaction as transactions
 from graphstore.write.given_arguments import called, entry_of
+from graphstore.write.trust import TRUST
 
 if TYPE_CHECKING:
     from graphstore.write.transaction import Born, Transaction
@@ -345,7 +346,7 @@ class Writer(Reader):
                 )
             self._refuse_open(f"a verb of {self._named}")
             self._writable()
-            author = self._author if author is None else text_of("author", author)
+            author = self._signed(author)
             reason = None if reason is None else text_of("reason", reason, empty=True)
             core = self._core
             work: Transaction | None = None
@@ -378,6 +379,15 @@ class Writer(Reader):
             self._acknowledge(max(last, BEGINNING))
             if is_limited or work.index.settings:
                 self._keep_small()
+
+    def _signed(self, author: str | None) -> str | None:
+        """Return the author of what is written: who is named, else that of this opening. A token of a name signs with that where nobody is named, and
+        always in a store that ranks authors."""
+        signer = SIGNER.get()
+        if signer is None:
+            return self._author if author is None else text_of("author", author)
+        asked = signer.asked if author is None else text_of("author", author)
+        return signer.name if asked is None or self._core.setting(TRUST) else asked
 
     def _new_work(
         self, at: Instant | None, author: str | None, reason: str | None, early: bool

@@ -43,7 +43,8 @@ class ByTools(ByStore):
 
     def agent(self, name: str) -> Agent:
         if name not in self.agents:
-            self.agents[name] = self.open.enter_context(agent(self.server, name))
+            signing = self.server if name == "agent" else server(self.store, author=name)
+            self.agents[name] = self.open.enter_context(agent(signing, name))
         return self.agents[name]
 
     # ------------------------------------------------------------------ telling

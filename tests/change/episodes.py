@@ -417,7 +417,7 @@ EPISODES = (
         Episode(f"an agent may not {verb} what a user said", "trust", (
             on("2026-02-01", do("set_trust", ranks={"user": 3, "agent": 2}),
                fact("mondays", "we deploy on Mondays", "2026-01-01", key="deploy_day", source="user:ana"),
-               fact("note", "an agent's note", "2026-01-01", source="agent:7")),
+               fact("note", "an agent's note", "2026-01-01", source="agent:7"), by="user:ana"),
             on("2026-02-02", step._replace(refused=("ConflictError", "mondays")), by="agent:7"),
         ), (ask("says", "mondays", "we deploy on Mondays"), ask("number", "mondays", 1)))
         for verb, step in (
@@ -434,7 +434,7 @@ EPISODES = (
     ),
     Episode("a revision keeps the source of what it describes anew", "trust", (
         on("2026-02-01", do("set_trust", ranks={"user": 3, "agent": 2}),
-           fact("mondays", "we deploy on Mondays", "2026-01-01", source="user:ana")),
+           fact("mondays", "we deploy on Mondays", "2026-01-01", source="user:ana"), by="user:ana"),
         on("2026-02-02", revise("mondays", "we deploy on Monday mornings"), by="user:bob"),
         on("2026-02-03", retract("mondays")._replace(refused=("ConflictError", "mondays")), by="agent:7"),
     ), (ask("source", "mondays", "user:ana"), ask("says", "mondays", "we deploy on Monday mornings"))),
@@ -443,6 +443,23 @@ EPISODES = (
         on("2026-02-02", retract("mondays")._replace(refused=("ConflictError",)), by="bob"),
         on("2026-02-03", retract("mondays")),
     ), (ask("standing", "mondays", "retracted"), ask("standing", "mondays", "stands", tx="2026-02-02"))),
+    *(
+        Episode(f"an agent that names the user as its source may not {verb} what the user said", "trust", (
+            on("2026-02-01", do("set_trust", ranks={"ana": 3, "agent": 1}), fact("mondays", "we deploy on Mondays", "2026-01-01", key="deploy_day")),
+            on("2026-02-02", step._replace(refused=("ConflictError", "mondays")), by=by),
+        ), (ask("says", "mondays", "we deploy on Mondays"), ask("number", "mondays", 1)))
+        for by in ("agent:7", "somebody")
+        for verb, step in (
+            (f"replace in its slot, as {by},", fact("daily", "we deploy daily", "2026-01-20", key="deploy_day", source="ana")),
+            (f"correct, as {by},", fact("daily", "we deploy daily", "2026-01-01", source="ana", corrects=["mondays"])),
+            (f"revise, as {by},", do("revise", id="mondays", content={"says": "we deploy daily"}, source="ana")),
+        )
+    ),
+    Episode("a careful person lowers what a rumour says by naming its source", "trust", (
+        on("2026-02-01", do("set_trust", ranks={"ana": 3, "bob": 2, "rumour": 1}),
+           fact("mondays", "we deploy on Mondays", "2026-01-01", source="rumour")),
+        on("2026-02-02", revise("mondays", "we deploy on Fridays"), by="bob"),
+    ), (ask("says", "mondays", "we deploy on Fridays"), ask("source", "mondays", "rumour"))),
     # ------------------------------------------------------------------ undo
     Episode("a slip is undone, and what was known meanwhile stays known", "undo", (
         CHAIN, on("2026-02-02", revise("survey", "most users are on desktops")), on("2026-02-03", do("undo", tx="2026-02-02", reason="a slip")),

@@ -42,6 +42,7 @@ TICK = timedelta(microseconds=1)
 Row = dict[str, Any]
 Span = tuple[datetime, datetime]
 ALWAYS: Span = (START, END)
+UNRANKED = float("-inf")
 
 SYMMETRIC = {"contradicts", "related_to", "co_constrains"}
 EARLIER_SOURCE = {"continuation", "fork", "branch", "tree_jump", "resume", "compaction"}
@@ -199,6 +200,7 @@ class Oracle:
         self.stood: dict[tuple[Any, ...], Any] = {}  # standings that were asked for since the last verb
         self.numbers: dict[str, int] = {}  # the highest number of each node that was ever committed
         self.undos: list[tuple[datetime, datetime]] = []  # when, and which transaction
+        self.authors: dict[datetime, str | None] = {}  # of each transaction
         self.seq = 0
         self.last = START
         self.handed = START
@@ -234,6 +236,7 @@ class Oracle:
         if self.did:  # also when one verb took back what another had done
             self._forget_what_never_was()
             self.last = self.block
+            self.authors[self.block] = author or self.store_author
             self.numbers = {id: self._next_number(id) - 1 for id in self.nodes}
         self.block = None
         self.stood.clear()
@@ -356,29 +359,39 @@ class Oracle:
         now = [row["ranks"] for row in self.trusts if row["tx_to"] == END]
         return now[-1] if now else {}
 
-    def rank(self, source: str | None, author: str | None) -> int:
-        """That of the source, else of the author, else the lowest."""
-        name = source if source is not None else author
-        return 0 if name is None else self.ranks.get(name.split(":")[0], 0)
+    def rank(self, source: str | None, author: str | None) -> float:
+        """That of the author, lowered by the source; below every rank of the map for who has none. Of what nobody signed the source ranks alone."""
+        names = [name for name in (source, author) if name is not None]
+        return min((self.ranks.get(name.split(":")[0], UNRANKED) for name in names), default=UNRANKED)
+
+    def _outranked(self, theirs: tuple[str | None, str | None], source: str | None = None) -> bool:
+        """Whether the writer ranks lower than what was recorded with a source by an author. Who signs nothing is below who signs and has a rank."""
+        mine = UNRANKED if self.author is None and theirs[1] is not None else self.rank(source, self.author)
+        return self.rank(*theirs) > mine
 
     def _guard(self, rows: list[Row], source: str | None = None) -> None:
         """No row of a node or life of an event may be closed by one who ranks lower than who said it."""
-        mine = self.rank(source, self.author)
-        if any(self.rank(row["source"], row["author"]) > mine for row in rows):
+        if any(self._outranked((row["source"], row["author"]), source) for row in rows):
             raise Refused(ConflictError)
 
     def _guard_links(self, links: list[Row], source: str | None = None) -> None:
-        mine = self.rank(source, self.author)
-        if any(self.rank(None, link["author"]) > mine for link in links):
+        if any(self._outranked((None, link["author"]), source) for link in links):
             raise Refused(ConflictError)
 
     @verb
     def set_trust(self, ranks: dict[str, int]) -> None:
         if ranks == self.ranks:
             return
+        if self.ranks:
+            last = next(row["author"] for row in self.trusts if row["tx_to"] == END)
+            mine = self.rank(None, self.author)
+            wanted = ranks.get((self.author or "").split(":")[0], UNRANKED)
+            raises_itself = self.author not in (None, last) and mine < wanted and mine < max(self.ranks.values())
+            if self._outranked((None, last)) or raises_itself:
+                raise Refused(ConflictError)
         for row in [row for row in self.trusts if row["tx_to"] == END]:
             self._close(self.trusts, row)
-        self._write(self.trusts, {"ranks": dict(ranks)})
+        self._write(self.trusts, {"ranks": dict(ranks), "author": self.author})
 
     # ------------------------------------------------------------------ describing
 
@@ -565,8 +578,7 @@ class Oracle:
     def _kept_source(self, rows: list[Row]) -> str | None:
         """The source of what ranks highest, kept by who ranks as high."""
         best = max(rows, key=lambda row: (self.rank(row["source"], row["author"]), row["number"]))
-        mine = self.rank(None, self.author)
-        return best["source"] if self.rank(best["source"], best["author"]) <= mine else None
+        return None if self._outranked((best["source"], best["author"])) else best["source"]
 
     @verb
     def amend(
@@ -1074,6 +1086,8 @@ class Oracle:
             raise Refused(ConflictError)
         self._guard([*self._as_left("rows", tx), *self._as_left("lives", tx)])
         self._guard_links(self._as_left("links", tx))
+        if self._outranked((None, self.authors.get(tx))):
+            raise Refused(ConflictError)
         born = {id for id in (*self.nodes, *self.events) if self.born[id] == tx}
         for name in TABLES:
             table = getattr(self, name)

@@ -65,12 +65,89 @@ def test_a_link_of_a_more_trusted_author_stays_when_its_node_would_let_it_go(sto
     assert ["new"] == [node.id for node in store.what_superseded("old").current]
 
 
-def test_no_name_has_no_rank_even_where_somebody_ranks_below_none(said: GraphStore) -> None:
-    said.add_node("fact", {}, id="of-nobody")
-    with pytest.raises(ConflictError, match=r"\(trust -1\).*\(trust 0\)"), said.transaction(author="eve"):
-        said.retract("of-nobody", reason="a slip")
-    with said.transaction(author="someone else"):
-        said.retract("of-nobody", reason="a slip")
+def test_who_has_no_rank_is_below_every_rank(said: GraphStore) -> None:
+    with said.transaction(author="eve"):
+        said.add_node("fact", {}, id="of-eve")
+    with pytest.raises(ConflictError, match=r"\(trust none\).*\(trust -1\)"), said.transaction(author="someone"):
+        said.retract("of-eve", reason="a slip")
+    with said.transaction(author="someone"):
+        said.add_node("fact", {}, id="of-someone")
+    with said.transaction(author="eve"):
+        said.retract("of-someone", reason="a slip")
+
+
+CLAIMED: dict[str, Callable[[GraphStore], object]] = {
+    "revise": lambda s: s.revise("b", {"says": "c"}, source="ann"),
+    "amend": lambda s: s.amend("b", {"says": "c"}, source="ann"),
+    "correct": lambda s: s.add_node("fact", {}, id="x", corrects=["b"], source="ann"),
+    "supersede": lambda s: s.add_node("fact", {}, id="x", supersedes=["b"], source="ann"),
+    "slot": lambda s: s.add_node("fact", {"day": "sunday"}, key="day", source="ann"),
+}
+
+
+@pytest.mark.parametrize("author", ["eve", "nobody", None])
+@pytest.mark.parametrize("how", CLAIMED)
+def test_a_source_never_raises_a_rank(said: GraphStore, how: str, author: str | None) -> None:
+    before = len(list(said.changes()))
+    with pytest.raises(ConflictError, match="trust"), said.transaction(author=author):
+        CLAIMED[how](said)
+    assert before == len(list(said.changes()))
+
+
+def test_a_source_lowers_a_rank(said: GraphStore) -> None:
+    with pytest.raises(ConflictError, match="'ann' with source 'eve'"), said.transaction(author="ann"):
+        said.revise("b", {"says": "c"}, source="eve")
+    with said.transaction(author="ann"):
+        said.add_node("fact", {"says": "a rumour"}, id="rumour", source="eve")
+    with said.transaction(author="eve"):
+        said.retract("rumour", reason="it was mine")
+
+
+@pytest.mark.parametrize("author", ["eve", "nobody"])
+def test_who_ranks_lower_may_not_forget_it(said: GraphStore, author: str) -> None:
+    with said.transaction(author="ann"):
+        said.revise("b", {"says": "c"})
+    with pytest.raises(ConflictError, match="'ann' said"):
+        said.erase("b", reason="asked", author=author)
+    assert {"says": "c"} == said.node("b").content
+    said.erase("b", reason="asked", author="bob")
+
+
+def test_what_was_believed_once_is_not_forgotten_either(said: GraphStore) -> None:
+    with said.transaction(author="ann"):
+        said.retract("b", reason="a slip")
+    with pytest.raises(ConflictError, match="'ann' said"):
+        said.evict(ids=["b"])
+    with pytest.raises(ConflictError, match="'ann' said"):
+        said.evict(ids=["b"], keep_audit=False)
+    with pytest.raises(ConflictError, match="'ann' said"):
+        said.erase("b", reason="asked")
+
+
+def test_the_ranks_are_of_who_set_them_last(said: GraphStore) -> None:
+    with said.transaction(author="ann"):
+        said.set_trust({"ann": 2, "bob": 1, "eve": -1})
+    for author in ("bob", "eve", "nobody", None):
+        with pytest.raises(ConflictError, match="'ann'"), said.transaction(author=author):
+            said.set_trust({author or "x": 9})
+    with said.transaction(author="ann"):
+        said.set_trust({"ann": 2, "bob": 2})
+    with said.transaction(author="bob"):
+        said.set_trust({"ann": 2, "bob": 2, "eve": 1})
+
+
+def test_nobody_ranks_himself_higher_by_the_ranks_of_another(said: GraphStore) -> None:
+    with pytest.raises(ConflictError, match="may not rank itself 9"), said.transaction(author="eve"):
+        said.set_trust({"ann": 1, "bob": 1, "eve": 9})
+
+
+def test_what_a_higher_rank_did_is_not_undone(said: GraphStore) -> None:
+    with said.transaction(author="ann"):
+        said.unlink("link-1")
+    tx = said.changes()[-1].tx
+    with pytest.raises(ConflictError, match="the transaction"):
+        said.undo(tx, reason="no", author="eve")
+    said.undo(tx, reason="a slip", author="bob")
 
 
 def test_the_source_of_the_most_trusted_part_is_kept_of_what_was_said_first_too(store: GraphStore) -> None:
