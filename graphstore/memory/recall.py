@@ -385,7 +385,8 @@ def _fitted(thing: Node | Event) -> Hit:
 def _with_plans(hits: Sequence[Hit], plans: Iterable[Hit]) -> tuple[Hit, ...]:
     """Put plans that are a strong answer after the last hit that is one, and the others at the end. The order of the hits stays."""
     strong = max((place for place, hit in enumerate(hits, 1) if hit.strength == "strong"), default=0)
-    sure, unsure = [], []
+    sure: list[Hit] = []
+    unsure: list[Hit] = []
     for plan in plans:
         (sure if plan.strength == "strong" else unsure).append(plan)
     return (*hits[:strong], *sure, *hits[strong:], *unsure)

@@ -420,8 +420,8 @@ def test_commits_of_parallel_branches_are_one_sequence_and_the_report_says_so(ma
 
 
 def test_a_straight_history_has_no_commit_of_a_parallel_branch(made, store):
-    for day in range(1, 4):
-        made.commit({"a": b"%d\n" % day}, f"2024-01-0{day}")
+    for number in range(1, 4):
+        made.commit({"a": b"%d\n" % number}, f"2024-01-0{number}")
 
     assert 0 == import_git(store, made.path).interleaved
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+import graphstore
 from graphstore import GraphStore
+from graphstore.mcp import server
 from tests.conftest import Clock
 
 pytest.importorskip("mcp")
@@ -536,3 +538,32 @@ def test_several_statements_are_one_transaction(ana, store):
 def test_of_several_statements_all_are_kept_or_none(ana, store, wrong, said):
     assert said in ana.refused("remember_many", statements=[{"statement": "first", "id": "first"}, wrong])
     assert [] == store.nodes()
+
+
+# ---------------------------------------------------------------------- who signs
+
+
+def _of_alice(clock):
+    store = graphstore.open(":memory:", clock=clock)
+    with store.transaction(author="alice"):
+        store.set_trust({"alice": 5, "bob": 5, "crawler": 1})
+        store.add_node("fact", {"says": "hers"}, id="hers")
+    clock.move(days=1)
+    return store
+
+
+def test_an_agent_has_no_rank_by_the_name_it_claims(clock):
+    with _of_alice(clock) as store, agent(server(store), "alice") as claims:
+        assert "trust" in claims.refused("retract", id="hers", reason="mine")
+        assert "trust" in claims.refused("remember", statement="mine", revises="hers", source="alice")
+        claims.ask("remember", statement="seen", id="seen")
+        assert ("agent:alice", "agent:alice") == (store.node("seen").author, store.node("seen").source)
+
+
+def test_an_agent_has_the_rank_of_the_name_that_it_is_given(clock):
+    with _of_alice(clock) as store:
+        with agent(server(store, author="crawler"), "alice") as crawls:
+            assert "crawler" in crawls.refused("retract", id="hers", reason="mine")
+        with agent(server(store, author="bob"), "anybody") as signs:
+            signs.ask("remember", statement="bob's", revises="hers")
+            assert ("bob", "bob") == (store.node("hers").author, store.node("hers").source)
