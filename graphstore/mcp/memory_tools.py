@@ -176,7 +176,9 @@ class Memory:
                         kind = self._kind(f"{kind[: _LONGEST_KIND - 13]} {digest(each.relationType)}")
                     taken.add((each.source, kind, each.to))
                     metadata = {"relationType": each.relationType, "from": each.source}
-                    store.link(each.source, kind, each.to, created_by=self._desk.origin(author), metadata=metadata)
+                    store.link(
+                        each.source, kind, each.to, created_by=self._desk.origin(author), metadata=metadata
+                    )
         return Relations(relations=made)
 
     def add_observations(self, observations: list[Observations], ctx: Context | None = None) -> Results:
@@ -192,7 +194,9 @@ class Memory:
                 there |= dict.fromkeys(new)
                 results.append(Added(entityName=node.id, addedObservations=new))
             changed = {each.entityName for each in results if each.addedObservations}
-            self._describe(view, {name: wanted[name] for name in wanted if name in changed}, self._desk.who(ctx), None)
+            self._describe(
+                view, {name: wanted[name] for name in wanted if name in changed}, self._desk.who(ctx), None
+            )
         return Results(results=results)
 
     def delete_entities(

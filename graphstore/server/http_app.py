@@ -345,7 +345,9 @@ class Door:
         method, path = exchange.method, exchange.path
         if method == "POST":
             DOOR.set(_door_of(exchange))
-            SIGNER.set(Signer(name, exchange.asked().author) if (name := exchange.scope.get(SIGNED)) else None)
+            SIGNER.set(
+                Signer(name, exchange.asked().author) if (name := exchange.scope.get(SIGNED)) else None
+            )
         other = self._others.get(("GET" if method == "HEAD" else method, path))
         if other is None and path.startswith(media.PATH) and method in ("GET", "HEAD"):
             other = self._media

@@ -69,7 +69,9 @@ class Carrying:
             for other, period in share.closes:
                 self._replace(ent, other, period)
         if plan.trust is not None:  # once all else was written under the ranks of the trunk
-            Trust(self.trunk, last_to_rank(cast(LineCore, self.branch).database)).guard_map(plan.trust, work.tx)
+            Trust(self.trunk, last_to_rank(cast(LineCore, self.branch).database)).guard_map(
+                plan.trust, work.tx
+            )
             work.op("set_trust", "")
             self.mine.add_settings([{TRUST: plan.trust}])
         told["links"] = list(dict.fromkeys(self.mine.l_name[ours] for ours in self.link.values()))

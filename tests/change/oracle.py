@@ -386,7 +386,9 @@ class Oracle:
             last = next(row["author"] for row in self.trusts if row["tx_to"] == END)
             mine = self.rank(None, self.author)
             wanted = ranks.get((self.author or "").split(":")[0], UNRANKED)
-            raises_itself = self.author not in (None, last) and mine < wanted and mine < max(self.ranks.values())
+            raises_itself = (
+                self.author not in (None, last) and mine < wanted and mine < max(self.ranks.values())
+            )
             if self._outranked((None, last)) or raises_itself:
                 raise Refused(ConflictError)
         for row in [row for row in self.trusts if row["tx_to"] == END]:

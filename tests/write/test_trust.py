@@ -68,7 +68,10 @@ def test_a_link_of_a_more_trusted_author_stays_when_its_node_would_let_it_go(sto
 def test_who_has_no_rank_is_below_every_rank(said: GraphStore) -> None:
     with said.transaction(author="eve"):
         said.add_node("fact", {}, id="of-eve")
-    with pytest.raises(ConflictError, match=r"\(trust none\).*\(trust -1\)"), said.transaction(author="someone"):
+    with (
+        pytest.raises(ConflictError, match=r"\(trust none\).*\(trust -1\)"),
+        said.transaction(author="someone"),
+    ):
         said.retract("of-eve", reason="a slip")
     with said.transaction(author="someone"):
         said.add_node("fact", {}, id="of-someone")
