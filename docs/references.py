@@ -234,9 +234,19 @@ def formats() -> str:
         _NOTES,
         "## What `graphstore import` reads",
         "\n".join(["| source | what it does |", "|---|---|", *read]),
+        _GIT,
     )
 
 
+_GIT = """
+### git
+
+Git keeps a graph of commits, and a store has one time line of what was recorded. `import git` flattens the graph: commits are written parents first, older
+first, one transaction each. It does not keep the graph as a partial order, since then "what did we know at T" would have several answers.
+
+So between two commits of branches that ran in parallel, a view has the files of neither branch. After the last commit the files are exactly those of `HEAD`.
+The report counts these commits: `2 commits of parallel branches put into one sequence`. Which commits a commit followed is in the `parents` of its event.
+"""
 _FORMATS = """
 `graphstore export STORE PATH --format FORMAT`, or `interchange.export(source, path, format=…)` in Python, writes a file for another tool.
 Without `--format`, `export` writes the dump that `graphstore restore` reads. The dump is the only backup.
