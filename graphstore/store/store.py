@@ -579,8 +579,8 @@ class Store(WholeStore):
         """Rank authors and sources, by what stands before the first `:`: who ranks lower may not close, replace, withdraw or forget what a higher one
         recorded. A writer has the rank of its author, or of its `source` if that is lower. A name without a rank is below every rank.
 
-        Kept in the store, and guarded itself: it counts as recorded by who set it last. Raises InvalidError for a rank that is no whole number,
-        ConflictError for a writer who ranks lower than that, or who would rank itself higher where another set the ranks.
+        Kept in the store, as recorded by who set it last. Raises InvalidError for a rank that is no whole number, ConflictError for a writer who ranks
+        lower than that, or would rank itself higher.
         """
         wanted = inputs.json_object("ranks", ranks)
         for name, rank in wanted.items():
