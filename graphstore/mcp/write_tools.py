@@ -197,7 +197,10 @@ class Writes(Tools):
         if new.valid_from:
             since = iso(BEGINNING) if always else new.valid_from
             view = self._desk.view(moment(view._time(since, "valid_from")).isoformat())
-        for hit in recall.recall(view, new.statement.replace(":", " "), _ALIKE, kinds=new.kind, hops=0):
+        alike = recall.recall(
+            view, new.statement.replace(":", " "), _ALIKE, kinds=new.kind, standing=UPRIGHT, hops=0
+        )
+        for hit in alike:
             node = hit.node
             if isinstance(node, Node) and not (node.key or node.scope) and _says(node, new):
                 return node

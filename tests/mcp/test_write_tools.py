@@ -325,6 +325,14 @@ def test_a_link_is_made_once(ana, store):
     assert ("agent:ana", "inferred", "it does") == (link.created_by, link.confidence, link.reason)
 
 
+def test_a_plan_that_says_the_same_is_not_what_is_remembered_now(ana, store):
+    store.add_node("fact", {"says": "the office is in Rome"}, id="plan", valid_from="2099-01-01")
+    made = ana.ask("remember", statement="the office is in Rome", kind="fact")
+
+    assert "plan" != made["thing"]["id"]
+    assert "stands" == store.node(made["thing"]["id"]).standing
+
+
 def test_several_pairs_are_linked_by_one_call_or_none_is(ana, store):
     for id in ("venue", "catering", "band", "launch"):
         store.add_node("fact", {"text": id}, id=id)
