@@ -52,11 +52,12 @@ class NotFoundError(GraphStoreError, LookupError):
     def __str__(self) -> str:
         if self._known is not None:
             known, later, self._known = self._known, self._later, None
-            told = later and later()
+            told, near = None, list[str]()
             try:
+                told = later and later()
                 near = [] if told else closest(self._got, known())
             except RuntimeError:  # another thread is writing just now
-                near = []
+                pass
             if told:
                 self.args = (told,)
             elif near:

@@ -495,7 +495,7 @@ def timeline(
 
 
 def _mark(message: models.Event) -> str:
-    """Return what is to be known of a message beside what it says: that it was not authorized, and how it stands where it does not simply stand."""
+    """Return the marks of a message: not authorized, and its standing unless it stands."""
     marks = [] if message.authorized else ["not authorized"]
     marks += [] if message.standing == "stands" else [models.in_words(message.standing)]
     return ", ".join(marks)

@@ -5,7 +5,7 @@ Git keeps a graph of snapshots, this store a sequence of descriptions for each f
 - Commits are walked from `HEAD` back to what is known already and written parents first, older first: one transaction
   each. Branches are interleaved, and where they meet a merge writes what differs from the
   last description of a file: after the last commit the standing files are exactly the tree of `HEAD`.
-- The graph of commits is flattened so into one sequence, and not kept as a partial order: a transaction has one instant, and knowledge at T has one answer.
+- This flattens the graph of commits into one sequence. A partial order is not kept: a transaction has one instant, and knowledge at T has one answer.
   So between two commits of parallel branches the files are those of neither branch; the report counts such commits as interleaved.
 - A commit date not after the last transaction is raised to a microsecond after it; one ahead of the clock is lowered
   to the same place.

@@ -192,8 +192,8 @@ class Desk:
         written.tx = tx if done and done[0].tx == tx else None
 
     def who(self, context: Context | None) -> str:
-        """The name under which a client writes: that of its token, or which the server was started with. Else the one by which it introduced itself,
-        as `agent:NAME` in a store that ranks authors: nobody gets a rank by a name of his own choice.
+        """Return the author of what a client writes: the name of its token, else the author that the server was started for. A client without either signs
+        with the name that it gives, in a store that ranks authors as `agent:NAME`: no client gets the rank of a name that it chooses.
         """
         given = _token_name(context) or self.author
         _GIVEN.set(given)
@@ -203,7 +203,7 @@ class Desk:
         return f"agent:{name}" if not name.startswith("agent:") and self.store.trust else name
 
     def origin(self, author: str) -> str:
-        """The source of what the author of this call says by itself: `agent:NAME`, and the name alone where it was given to the agent."""
+        """Return the source of what an agent states without naming one: `agent:NAME`, or the name alone if a token or the start of the server gave it."""
         return author if author.startswith("agent:") or author == _GIVEN.get() else f"agent:{author}"
 
     def whole(self, given: Any) -> Any:
@@ -481,7 +481,7 @@ _GIVEN: ContextVar[str | None] = ContextVar("given", default=None)
 
 
 def _introduced(context: Context | None) -> str:
-    """The name by which a client introduced itself."""
+    """Return the name that a client gives when it connects, `agent` without one."""
     if context is None:
         return "agent"
     params = context.session.client_params
@@ -490,6 +490,6 @@ def _introduced(context: Context | None) -> str:
 
 
 def _token_name(context: Context | None) -> str | None:
-    """The name of the token that a client shows, if that has one."""
+    """Return the name of the token that a client shows, None for a token without one."""
     request = None if context is None else getattr(context.request_context, "request", None)
     return None if request is None else request.scope.get(SIGNED)

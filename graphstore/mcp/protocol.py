@@ -136,8 +136,8 @@ def server(
     """The protocol's server of a store (or of a branch of it). It does not close the store.
 
     `read_only`: no tool that writes is offered; so it is for a store that is open read only. `query_seconds`: how long a Cypher text may run.
-    `tools`: the sets that are offered in the full profile, some of `TOOL_SETS`. `allow_erase`: `forget` is offered too. `author`: who signs what clients write (default: the name by which a client introduces itself, which has no
-    rank). The name of a token goes before it.
+    `tools`: the sets that are offered in the full profile, some of `TOOL_SETS`. `allow_erase`: `forget` is offered too.
+    `author`: who signs what clients write; by default the name that a client gives, which has no rank. A token with a name signs with that name.
     Raises InvalidError for an unknown profile or set.
     """
     if profile not in PROFILES:

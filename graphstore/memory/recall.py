@@ -98,7 +98,8 @@ class Hit(Value):
 
 
 class Recalled(Value):
-    """What a text called to mind, best first. A plan is among it: what is `not_yet` and begins later than all that is known here. `note` says how it was searched and which words nothing here says.
+    """What a text called to mind, best first, plans included: what is `not_yet` and begins later than all that is known here. `note` says how it was
+    searched and which words nothing here says.
 
     `left_out`: how many more things say a little of it, less than is worth showing. `elsewhere`, where nothing that stands is a strong answer: how many things
     that do not stand say it, by how they stand; `standing="any"` shows them. Where a scope was asked also how many say it in `other scopes`.

@@ -40,7 +40,7 @@ M = TypeVar("M", bound="Value")
 
 
 def marked(standing: Standing, begins: datetime) -> str:
-    """Return what a text says after the name of a thing that does not simply stand, such as ` (shaky)` or ` (planned from 2026-06-01)`."""
+    """Return the mark that a text puts after a thing's name, such as ` (shaky)` or ` (planned from 2026-06-01)`; empty for what stands."""
     if standing == "stands":
         return ""
     since = f" from {when(begins)}" if standing == "not_yet" else ""
@@ -48,7 +48,7 @@ def marked(standing: Standing, begins: datetime) -> str:
 
 
 def in_words(standing: Standing) -> str:
-    """Return what a text calls a standing: what is `not_yet` is planned."""
+    """Return the word for a standing in texts: `planned` for `not_yet`, else the standing itself."""
     return "planned" if standing == "not_yet" else standing
 
 
