@@ -125,7 +125,8 @@ CREATE TABLE all_claim (
   is_inferred INTEGER NOT NULL,    -- 1: inferred, 0: explicit
   created_by  TEXT NOT NULL,
   body        INTEGER,             -- body.number of its reason and metadata, if any were given
-  operation   INTEGER              -- the operation that recorded it first
+  operation   INTEGER,             -- the operation that recorded it first
+  is_history  INTEGER NOT NULL     -- 1: the one end was made from the other as that was, so only what never was so counts (`history=True`); else 0
 ) STRICT;
 CREATE INDEX claim_ordinal ON all_claim (link, ordinal);
 CREATE INDEX claim_operation ON all_claim (operation);
@@ -193,6 +194,14 @@ CREATE TABLE all_undone (tx INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT
 CREATE INDEX undone_tx ON all_undone (tx);
 CREATE INDEX undone_operation ON all_undone (operation);
 
+-- Which invalidations a recheck covers that came with a merge: those by operations after one, up to another. One that is not here covers all before it.
+CREATE TABLE all_covered (
+  operation INTEGER NOT NULL,
+  after     INTEGER NOT NULL,      -- below 0: from the first on
+  upto      INTEGER NOT NULL,
+  PRIMARY KEY (operation, after)
+) STRICT, WITHOUT ROWID;
+
 -- The versions that came with a branch when it was merged (or '', the trunk, when it was pulled), by their numbers there.
 CREATE TABLE all_alias (
   line    INTEGER NOT NULL,        -- on which this was noted
@@ -223,7 +232,8 @@ CREATE TABLE all_absence (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX absence_open ON all_absence (entity, tx_to, valid_from, valid_to, standing, line) WHERE tx_to = 253402300799999999;
 
--- Where an entity stands and is shaky: something that it rests on was invalidated, and nobody has looked at it since.
+-- Where an entity stands and is shaky: something that it rests on was invalidated, and it was not rechecked since. Where it has ended (see `absence`), a row states
+-- that what rests on it is reached by that.
 CREATE TABLE all_shaky (
   entity     INTEGER NOT NULL,
   valid_from INTEGER NOT NULL,
@@ -391,6 +401,7 @@ CREATE VIEW told AS SELECT * FROM all_told WHERE +number < 1099511627776;
 CREATE VIEW linked AS SELECT * FROM all_linked WHERE +number < 1099511627776;
 CREATE VIEW forgotten AS SELECT * FROM all_forgotten WHERE +operation < 1099511627776;
 CREATE VIEW undone AS SELECT * FROM all_undone WHERE +operation < 1099511627776;
+CREATE VIEW covered AS SELECT * FROM all_covered WHERE +operation < 1099511627776;
 CREATE VIEW alias AS SELECT branch, entity, ordinal, version FROM all_alias WHERE line = 0;
 CREATE VIEW defined AS SELECT * FROM all_defined WHERE +number < 1099511627776;
 CREATE VIEW setting AS SELECT * FROM all_setting WHERE +number < 1099511627776;

@@ -23,7 +23,7 @@ NUMBERED = {
     "version": "entity, ordinal, body, operation",
     "period": "entity, version, valid_from, valid_to, tx_from",
     "link": "id, kind, source, target",
-    "claim": "link, ordinal, strength, is_inferred, created_by, body, operation",
+    "claim": "link, ordinal, strength, is_inferred, created_by, body, operation, is_history",
     "link_period": "link, claim, valid_from, valid_to, tx_from",
     "taken": "link, version, valid_from, valid_to",
     "occurrence": "event, occurred_at, tx, operation, first, last, ordinal",
@@ -204,6 +204,9 @@ class Line:
         found["taken"] += f" AND {until} = {OPEN}"
         found["undone"] = (
             f"SELECT tx, operation FROM main.all_undone a WHERE {self._visible('operation', 'operation')}"
+        )
+        found["covered"] = (
+            f"SELECT operation, after, upto FROM main.all_covered a WHERE {self._visible('operation', 'operation')}"
         )
         for table, (columns, of) in _FIELDS.items():
             found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible(of, of)}"

@@ -31,7 +31,7 @@ from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.write_lock import WriteLock, moved
 from graphstore.values.period import OPEN, Instant
 
-SCHEMA = 7  # of release 0.1 the journal had schema 1
+SCHEMA = 8  # of release 0.1 the journal had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
 NAME, LOCK = "ledger.db", "lock"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the message of an error may quote a schema that is damaged

@@ -25,6 +25,9 @@ _VIEWS = {
     "linked": f"SELECT * FROM linked a WHERE {_KNOWN}",
     "removed": f"SELECT * FROM removed a WHERE {_KNOWN}",
     "changed": f"SELECT * FROM changed a WHERE {_KNOWN}",
+    "covered": f"SELECT * FROM covered a WHERE {_KNOWN}",
+    "absence": f"SELECT entity, valid_from, tx_from, valid_to, CASE WHEN tx_to <= {{tx}} THEN tx_to ELSE {OPEN} END AS tx_to, standing "
+    "FROM absence WHERE tx_from <= {tx}",
     "undone": f"SELECT * FROM undone a WHERE {_KNOWN}",
     # of each thing the rows have the operation that forgot it last; earlier ones have closed periods of it
     "forgotten": f"SELECT entity, CASE WHEN {_KNOWN} THEN operation ELSE (SELECT max(o.number) {_EARLIER}) END AS operation, word FROM forgotten a "

@@ -26,7 +26,7 @@ from graphstore.values.period import OPEN, Instant, instant, iso, recorded
 Head = dict[str, Any]
 
 _BRANCH_TABLES = ("line", "closed", "link_closed", "taken_closed", "absence_closed", "shaky_closed")
-_NAMED = (*NUMBERED, "forgotten", "undone", "alias", "absence", "shaky")
+_NAMED = (*NUMBERED, "forgotten", "undone", "covered", "alias", "absence", "shaky")
 OF_BODIES = frozenset((*FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES))
 TABLES = (
     *(f"all_{name}" for name in _NAMED),
@@ -168,6 +168,7 @@ class RowWriter:
                 self._connection.execute("DELETE FROM all_alias WHERE line = 0 AND branch = ?", (name,))
                 self._add_branch(name, instant(fork[0]), fork[1] if len(fork) > 1 else None)
         self._operations(head.get("ops", ()))
+        self._add_covered(head.get("covers", {}))
         if "entities" in head:
             self._add_entities(head["entities"])
         self._read_entities()
@@ -312,6 +313,15 @@ class RowWriter:
                 forgotten += self._forget(subject, FORGETTING[verb], number, body)
         if self._words is not None and forgotten:
             self._words.drop(self._connection, forgotten)
+
+    def _add_covered(self, covers: Mapping[str, Iterable[Sequence[int]]]) -> None:
+        """Note which falls rechecks cover that came with a merge: after the operation of one place, up to that of another."""
+        rows = [
+            (self._operation(int(at)), -1 if after < 0 else self.line.row("operation", after), self.line.row("operation", upto))
+            for at, ranges in covers.items()
+            for after, upto in ranges
+        ]
+        self._insert("covered", rows)
 
     def _forget(self, id: str, word: str, operation: int, body: int | None) -> list[int]:
         """Note that an entity was forgotten by an operation with that body. Return its number, if this line knows it."""
@@ -477,10 +487,10 @@ class RowWriter:
 
     def _add_claims(self, claims: Iterable[Sequence[Any]]) -> None:
         rows, recorded_by = [], self._recorded_by("link_rows")
-        for number, (id, ordinal, strength, inferred, by, body) in self._numbered("claim", claims):
+        for number, (id, ordinal, strength, inferred, by, body, *history) in self._numbered("claim", claims):
             link, operation = self._link(id), recorded_by.get((id, ordinal))
             rows.append(
-                (number, link, ordinal, strength or None, int(inferred), by, self._body(body), operation)
+                (number, link, ordinal, strength or None, int(inferred), by, self._body(body), operation, *(history or (0,)))
             )
             self._known.claims[link, ordinal] = number
         self._first_claim = rows[0][0] if rows else None

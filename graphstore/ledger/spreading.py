@@ -1,8 +1,9 @@
 """Follows falls from what was invalidated to its dependants, and finds what is shaky.
 
-`Known` keeps which falls reach each entity, over which valid time. A later fall hides an earlier one: what rests on the entity is reached by the later fall too,
-unless it was rechecked since both. Only a fall that stops at some entity hides nothing (an ended foundation does not shake an event; a replacement does not rest
-on what it replaced). So what reaches an entity over a part of time follows from the entity's direct foundations, from those falls that reach them over that
+`Known` keeps which falls reach each entity, over which valid time: where it stands, and where it has ended, since what is behind it counts there still. A later
+fall hides an earlier one: what rests on the entity is reached by the later fall too, unless it was rechecked since both. A fall by which the world changed hides none
+that says that something never was so: some links let only these pass. And a fall that stops at some entity hides nothing (an ended foundation does not shake an event;
+a replacement is not shaken by its own correction; a look that came with a merge does not cover what the trunk recorded meanwhile). So what reaches an entity over a part of time follows from the entity's direct foundations, from those falls that reach them over that
 part, and a transaction is followed over the parts of time that it changed:
 
 1. The falls of the transaction itself spread to the dependants. They are the latest, and hide earlier ones.
@@ -15,22 +16,20 @@ entities it rests on and what rests on it, so that each place is found where a k
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from graphstore.ledger.changed_parts import ChangedParts
-from graphstore.ledger.standing_facts import Facts, Fall, Ground
+from graphstore.ledger.standing_facts import Facts, Fall, Ground, overlapping, without_periods
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, overlap, without_all
-from graphstore.values.vocabulary import RESTS
+from graphstore.values.vocabulary import NEVER_SO, RESTS
 
 _ADDING = frozenset({"revise", "amend", "retract", "correct"})
 """Verbs that never make a dependant less shaky: what they close falls by a later operation, and for at least the same kinds of link."""
 _NOTHING: list[Period] = []
 _ALWAYS = [ALWAYS]
-Part = TypeVar("Part", bound=tuple[Any, ...])
 Cause = tuple[Fall, int]
 """A fall, and the entity that fell."""
 
@@ -175,11 +174,14 @@ class Spreading:
                 continue
             if is_linked_anew:
                 periods = _ALWAYS
+            elif entity in self._fallen:  # what it was last counts where it has ended
+                ended = without_periods([part[:2] for part in facts.upright(entity)], self._standing(entity))
+                periods = _fewest([*self._changed.periods(entity), *ended]) if ended else self._changed.periods(entity)
             else:
-                periods = self._changed.periods(entity) if entity in self._fallen else _NOTHING
+                periods = _NOTHING
             upright = facts.upright(entity)
             if reached:
-                kept = [] if is_linked_anew else self._still_passing(upright, reached)
+                kept = [] if is_linked_anew else self._still_passing(entity, upright, reached)
                 self._lost += self._lose_some(entity, _difference(reached, kept))
             if older := [part[:2] for part in upright if part[2] < self._first]:
                 self._look_again(entity, _common(older, periods))
@@ -187,16 +189,27 @@ class Spreading:
             for entity, reached in self._known.reached.items():
                 self._look_again(entity, [one[:2] for one in reached if one[2:] in self._shown])
 
+    def _standing(self, entity: int) -> list[Period]:
+        return _fewest([part[:2] for part in self._facts.believed[entity]])
+
     def _still_passing(
-        self, upright: list[tuple[Instant, Instant, int]], reached: list[Reached]
+        self, entity: int, upright: list[tuple[Instant, Instant, int]], reached: list[Reached]
     ) -> list[Reached]:
-        """Return the parts of what reached an entity over which it stands and was not rechecked since."""
-        return [
+        """Return the parts of what reached an entity over which it still may and was not rechecked since."""
+        found = [
             one._replace(start=both[0], stop=both[1])
             for one in reached
-            for start, stop, looked in _overlapping(upright, one.start, one.stop)
+            for start, stop, looked in overlapping(upright, one.start, one.stop)
             if looked < one.fall.operation and (both := overlap(one[:2], (start, stop)))
         ]
+        if entity not in self._facts.covered:
+            return found
+        return [part for one in found for part in _outside(one, self._covering(entity, one.fall))]
+
+    def _covering(self, entity: int, fall: Fall) -> list[Period]:
+        """Return over which parts of an entity's time looks that came with merges cover a fall."""
+        covered = self._facts.covered.get(entity, ())
+        return [one[:2] for one in covered if one.after < fall.operation <= one.upto]
 
     def _spread_new_falls(self) -> Arriving:
         """Spread the falls of this transaction, and note what does not reach dependants any more. Return the earlier falls that may newly reach some."""
@@ -293,8 +306,6 @@ class Spreading:
             and entity not in self._changed.removed
             and not facts.ever_superseded[entity]
             and facts.forgotten(entity) is None
-            # where nothing is left, an earlier retraction may count for a link instead of a later end
-            and not (not facts.believed[entity] and facts.was_retracted_before(entity, first))
         )
 
     # ------------------------------------------------------------------ what dependants lose
@@ -306,10 +317,10 @@ class Spreading:
             facts.load_below({entity for entity, *_ in lost})
             further: list[_Lost] = []
             for entity, start, stop, cause in lost:
-                for other, since, until, _, kind in facts.dependants(entity):
-                    both = overlap((start, stop), (since, until))
-                    if both and "shaky" in facts.resting[kind]:
-                        further += self._lost_by(other, both, cause)
+                for ground in facts.dependants(entity):
+                    both = overlap((start, stop), ground[1:3])
+                    if both and "shaky" in facts.resting[ground.kind]:
+                        further += self._lost_by(ground.other, both, cause)
             lost = further
 
     def _lost_by(self, entity: int, period: Period, cause: Cause | None) -> list[_Lost]:
@@ -365,6 +376,8 @@ class Spreading:
                     if not over:
                         continue
                     base = ground.other
+                    if entity in facts.replacers(base):
+                        ground = ground._replace(never_so=1)
                     if facts.may_have_fallen[base]:
                         periods, grounds = asked.setdefault(base, ([], []))
                         periods += over
@@ -375,7 +388,7 @@ class Spreading:
             level = set()
             for entity, ground in unknown:
                 base = ground.other
-                if entity in leaves:
+                if entity in leaves and not ground.never_so:
                     self._take_over(entity, ground)
                 elif base not in self._reached:
                     self._find_wholly(base)
@@ -392,7 +405,7 @@ class Spreading:
     ) -> None:
         """Let what reaches a foundation reach an entity over some periods, if that is known; else add both to `unknown`."""
         base = ground.other
-        if "shaky" not in self._facts.resting[ground.kind] or entity in self._facts.replacers(base):
+        if "shaky" not in self._facts.resting[ground.kind]:
             return
         reached = self._reaching(base)
         if reached is None:
@@ -400,7 +413,7 @@ class Spreading:
             return
         looked = self._looked_first(entity)
         for one in reached:
-            if one.fall.operation > looked:
+            if one.fall.operation > looked and (not ground.never_so or one.fall.word in NEVER_SO):
                 for period in over:
                     if both := overlap(one[:2], period):
                         arriving.setdefault(entity, []).append(Reached(*both, one.fall, one.root))
@@ -409,11 +422,7 @@ class Spreading:
         """Add how foundations have fallen over the time where what reaches entities is found again."""
         facts = self._facts
         facts.load_fallen(asked)
-        wanted = {}
-        for base, (periods, grounds) in asked.items():
-            exempt = facts.replacers(base)
-            if counting := [ground for ground in grounds if ground.other not in exempt]:
-                wanted[base] = coalesce(periods), counting
+        wanted = {base: (coalesce(periods), grounds) for base, (periods, grounds) in asked.items()}
         for root, ground, counted in self._counted(wanted):
             entity = ground.other
             looked = self._looked_first(entity)
@@ -431,6 +440,7 @@ class Spreading:
             if all(looked == -1 for _, _, looked in facts.upright(entity))
             and not facts.entity(entity).is_event
             and not facts.replaced[entity]
+            and entity not in facts.covered
         ]
         facts.load_dependants(plain)
         return {entity for entity in plain if not facts.dependants(entity)}
@@ -461,12 +471,12 @@ class Spreading:
                     unknown.add(entity)
                     arrived = [one for one in arrived if one.fall.operation >= self._first]
                 passing = self._passing(entity, arrived)
-                for other, since, until, _, kind in facts.dependants(entity) if passing else ():
+                for other, since, until, _, kind, never_so in facts.dependants(entity) if passing else ():
                     if "shaky" in facts.resting[kind]:
                         passed = [
                             Reached(max(start, since), min(stop, until), fall, root)
                             for start, stop, fall, root in passing
-                            if start < until and since < stop
+                            if start < until and since < stop and (not never_so or fall.word in NEVER_SO)
                         ]
                         if passed:
                             further.setdefault(other, []).extend(passed)
@@ -488,14 +498,19 @@ class Spreading:
             ]
             if not parts:
                 continue
-            cause = fall, root
+            cause, is_never_so = (fall, root), fall.word in NEVER_SO
+            if entity in self._facts.covered:
+                parts = self._without_covered(parts, cause, entity)
             holes = [
                 one[:2]
                 for one in reached
                 if one.start < until
                 and since < one.stop
                 and one[2:] >= cause
-                and (one[2:] == cause or one[2:] not in stopped)
+                and (
+                    one[2:] == cause
+                    or (one[2:] not in stopped and (not is_never_so or one.fall.word in NEVER_SO))
+                )
             ]
             parts = _without(_fewest(parts), holes) if holes else _fewest(parts)
             if not parts:
@@ -509,7 +524,10 @@ class Spreading:
                     for one in reached
                     for part in (
                         (one,)
-                        if one.stop <= begun or ended <= one.start or one[2:] > cause
+                        if one.stop <= begun
+                        or ended <= one.start
+                        or one[2:] > cause
+                        or (one.fall.word in NEVER_SO and not is_never_so)
                         else _outside(one, parts)
                     )
                 ]
@@ -523,15 +541,29 @@ class Spreading:
     def _stops(self, cause: Cause, entity: int) -> bool:
         """Return True if a fall stops at an entity. Raises _StopFoundError if it is the first where it stops."""
         fall, root = cause
-        is_stop = entity in self._facts.replacers(root) or (
+        is_stop = self._facts.is_exempt(entity, fall, root) or (
             fall.word == "ended" and bool(self._facts.entity(entity).is_event)
         )
-        if is_stop and cause not in self._known.stopped:
+        if is_stop:
+            self._note_stop(cause)
+        return is_stop
+
+    def _note_stop(self, cause: Cause) -> None:
+        """Note that a fall stops somewhere. Raises _StopFoundError if that was not known."""
+        if cause not in self._known.stopped:
             self._known.stopped.add(cause)
-            if fall.operation < self._first:
+            if cause[0].operation < self._first:
                 self._shown.add(cause)
             raise _StopFoundError
-        return is_stop
+
+    def _without_covered(self, parts: list[Period], cause: Cause, entity: int) -> list[Period]:
+        """Return the parts of periods over which no look that came with a merge covers a fall."""
+        left = [
+            part for one in parts for part in without_all(one, self._covering(entity, cause[0]))
+        ]
+        if left != parts:
+            self._note_stop(cause)
+        return left
 
 
 def _difference(reached: list[Reached], kept: list[Reached]) -> list[Reached]:
@@ -546,12 +578,6 @@ def _difference(reached: list[Reached], kept: list[Reached]) -> list[Reached]:
 def _outside(one: Reached, holes: Iterable[Period]) -> list[Reached]:
     """Return the parts of what reached an entity outside all holes."""
     return [Reached(*part, one.fall, one.root) for part in without_all(one[:2], holes)]
-
-
-def _overlapping(parts: list[Part], start: Instant, stop: Instant) -> list[Part]:
-    """Return those of parts, which are in order and do not overlap each other, that overlap a period."""
-    first = bisect_right(parts, start, key=lambda part: part[1])
-    return parts[first : bisect_left(parts, stop, key=lambda part: part[0])]
 
 
 def _fewest(periods: list[Period]) -> list[Period]:
@@ -576,7 +602,4 @@ def _without(periods: list[Period], holes: list[Period]) -> list[Period]:
     """Return the parts of periods outside all holes."""
     if periods == holes:
         return _NOTHING
-    holes = _fewest(holes)
-    return [
-        part for period in periods for part in without_all(period, _overlapping(holes, period[0], period[1]))
-    ]
+    return without_periods(periods, _fewest(holes))

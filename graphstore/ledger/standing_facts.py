@@ -6,21 +6,22 @@ An invalidation is called a fall, and a recheck a look. The numbers of operation
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import orjson
 
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
-from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, instant, overlap, without_all
-from graphstore.values.vocabulary import OF_EVENTS, RESTS, UPHOLDING
+from graphstore.values.period import ALWAYS, BEGINNING, OPEN, Instant, Period, coalesce, instant, overlap, without_all
+from graphstore.values.vocabulary import NEVER_SO, OF_EVENTS, RESTS, UPHOLDING
 
 NOW: Instant = OPEN - 1
+Part = TypeVar("Part", bound=tuple[Any, ...])
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -50,12 +51,6 @@ _REMOVED = (
     "SELECT r.entity, r.valid_from, r.valid_to, r.operation "
     f"{_EACH} removed r WHERE r.entity = s.value ORDER BY r.number"
 )
-_RETRACTED_BEFORE = """
-SELECT EXISTS (
-  SELECT 1 FROM period p CROSS JOIN operation o ON o.number = p.closed_by
-  WHERE p.entity = ?1 AND p.closed_by < ?2 AND o.verb IN ('retract', 'correct', 'undo')
-) OR EXISTS (SELECT 1 FROM removed r WHERE r.entity = ?1 AND r.operation < ?2)
-"""
 _COVERING = "SELECT p.entity, p.number, p.valid_from, p.valid_to, p.version, p.tx_from, p.tx_to, p.opened_by, p.closed_by FROM {0[period]}"
 _CHANGED_OVER = (
     "SELECT p.entity, p.number, p.valid_from, p.valid_to, p.operation, p.is_certain FROM {0[changed]}"
@@ -70,6 +65,8 @@ _OF_SPANS = {
     for table in ("period", "changed")
 }
 _CHANGED_AT = "SELECT operation, is_certain FROM changed WHERE entity = ?1 AND valid_from <= ?2 AND valid_to > ?2 ORDER BY number"
+_ANY = "SELECT EXISTS (SELECT 1 FROM undone), EXISTS (SELECT 1 FROM covered)"
+_COVERED = "SELECT operation, after, upto FROM covered ORDER BY operation, after"
 _FIRST_RECORDED = (
     "SELECT s.value, (SELECT min(operation) FROM version WHERE entity = s.value) FROM json_each(?1) s"
 )
@@ -90,7 +87,7 @@ _EVER_SUPERSEDED = (
     "WHERE EXISTS (SELECT 1 FROM link WHERE target = s.value AND kind = 'supersedes')"
 )
 _REPLACERS = (
-    f"SELECT l.target, l.source {_EACH} link l "
+    f"SELECT l.target, l.source, l.kind {_EACH} link l "
     f"WHERE l.target = s.value AND l.kind IN ('supersedes', 'corrects') AND {_BELIEVED_LINK}"
 )
 _REPLACED = (
@@ -98,10 +95,8 @@ _REPLACED = (
     f"WHERE l.source = s.value AND l.kind IN ('supersedes', 'corrects') AND {_BELIEVED_LINK}"
 )
 _BELIEVED = (
-    "SELECT e.number, p.valid_from, p.valid_to, CASE e.is_event WHEN 0 THEN coalesce(o.number, -1) ELSE -1 END "
-    f"{_EACH} entity e CROSS JOIN period p CROSS JOIN version v "
-    "LEFT JOIN operation o ON o.number = v.operation AND o.verb IN ('revise', 'amend') "
-    "WHERE e.number = s.value AND p.entity = e.number AND p.closed_by IS NULL AND v.number = p.version "
+    "SELECT e.number, p.valid_from, p.valid_to, EXISTS (SELECT 1 FROM changed c WHERE c.entity = e.number) - 1 "
+    f"{_EACH} entity e CROSS JOIN period p WHERE e.number = s.value AND p.entity = e.number AND p.closed_by IS NULL "
     "ORDER BY p.valid_from"
 )
 _CONFIRMED = (
@@ -141,8 +136,9 @@ _IS_UPHELD = (
 def _resting(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
     """Return the statement of the links by which one end rests on the other. Each argument: the end that is asked for, and the other one."""
     parts = [
-        f"SELECT l.{asked}, l.{other}, p.valid_from, p.valid_to, l.number, l.kind {_EACH} link l CROSS JOIN entity e "
-        f"CROSS JOIN link_period p WHERE l.{asked} = s.value {condition} AND p.link = l.number AND p.closed_by IS NULL"
+        f"SELECT l.{asked}, l.{other}, p.valid_from, p.valid_to, l.number, l.kind, c.is_history {_EACH} link l CROSS JOIN entity e "
+        f"CROSS JOIN link_period p CROSS JOIN claim c WHERE l.{asked} = s.value {condition} AND p.link = l.number AND p.closed_by IS NULL "
+        "AND c.number = p.claim"
         for (asked, other), condition in ((resting, _IS_RESTING), (upheld, _IS_UPHELD))
     ]
     return " UNION ALL ".join(parts)
@@ -164,7 +160,6 @@ _GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
 _RESTING_KINDS = 'SELECT kind FROM defined WHERE instr(kind, \'"rests":["\') > 0 ORDER BY number'
 _NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
 _NARROW = 16  # entities or rows: below that a statement costs more than its rows
-_RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
 
 
 Absence = tuple[Instant, Instant, str]
@@ -180,11 +175,20 @@ class Fall(NamedTuple):
 
 
 class FallenPart(NamedTuple):
-    """Gives the falls of an entity over a part of valid time. Of two, the first counts where a link overlaps what was retracted, else the second."""
+    """Gives the falls of an entity over a part of valid time, the latest first."""
 
     start: Instant
     stop: Instant
     falls: list[Fall]
+
+
+class Covered(NamedTuple):
+    """States that a look that came with a merge covers the falls by operations after one, up to another, over a part of valid time."""
+
+    start: Instant
+    stop: Instant
+    after: int
+    upto: int
 
 
 class Row(NamedTuple):
@@ -211,13 +215,17 @@ class Supersession(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """States that one entity rests on another over a period, by a link believed now of a kind. `other`: the other one of the two."""
+    """States that one entity rests on another over a period, by a link believed now of a kind. `other`: the other one of the two.
+
+    `never_so`: only falls that say that it never was so count: the one was made from the other as that was, or replaces it.
+    """
 
     other: int
     start: Instant
     stop: Instant
     link: int
     kind: str
+    never_so: int
 
 
 class Entity(NamedTuple):
@@ -328,7 +336,7 @@ class Facts:
     """What an entity rests on by links believed now."""
     _dependants = Rows(_DEPENDANTS, Ground, of_links=True)
     believed = Rows(_BELIEVED)
-    """The periods of an entity believed now, by valid_from, each with the operation that revised or amended it (-1: none)."""
+    """The periods of an entity believed now, by valid_from; each with 0 where the content of the entity was ever changed, else -1."""
     entities = Rows(_ENTITY, Entity)
     _operations = Rows(_OPERATION)
     _undone = Rows(_UNDONE)
@@ -348,17 +356,29 @@ class Facts:
 
     def __init__(self, fetch: Fetch) -> None:
         self.fetch_rows = fetch
-        [(self._any_undone,)] = self.fetch("SELECT EXISTS (SELECT 1 FROM undone)")
+        [(self._any_undone, any_covered)] = self.fetch(_ANY)
         self.resting: Mapping[str, frozenset[str]] = resting_kinds(fetch)
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
         self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
+        self._whole: dict[tuple[int, Instant], list[Fall]] = {}
+        # by looks that came with merges: the coverage of each such look, as ranges of operations (after, up to)
+        self._coverage = self._read_coverage() if any_covered else {}
+        self.covered: dict[int, list[Covered]] = {}
+        """Over which parts of an entity's time looks that came with merges cover falls beside the earlier ones."""
+
+    def _read_coverage(self) -> dict[int, list[Period]]:
+        found: dict[int, list[Period]] = {}
+        for operation, after, upto in self.fetch(_COVERED):
+            found.setdefault(operation, []).append((after, upto))
+        return found
 
     def _forget_parts(self) -> None:
         """Forget what was read of some periods only."""
         for name in ("rows", "_removed"):
             self.__dict__.pop(name, None)
         self._changed.clear()
+        self._whole.clear()
 
     def of_kinds(self, statement: str) -> str:
         """Return a statement with the kinds by which a source rests on its target, or with all by which one end rests on the other."""
@@ -405,7 +425,16 @@ class Facts:
 
     def replacers(self, entity: int) -> set[int]:
         """Return what supersedes or corrects an entity by a link believed now, over whatever time."""
-        return {source for (source,) in self._replacers[entity]}
+        return {source for source, _ in self._replacers[entity]}
+
+    def _correctors(self, entity: int) -> set[int]:
+        return {source for source, kind in self._replacers[entity] if kind == "corrects"}
+
+    def is_exempt(self, entity: int, fall: Fall, root: int) -> bool:
+        """Return True if an entity is not shaken by the fall of what it replaces: only what never was so counts of that, but for its own correction."""
+        if entity not in self.replacers(root):
+            return False
+        return fall.word not in NEVER_SO or (fall.word == "corrected" and entity in self._correctors(root))
 
     def forgotten(self, entity: int) -> tuple[str, int] | None:
         """Return the word and the operation by which an entity was evicted or erased last."""
@@ -477,7 +506,7 @@ class Facts:
     # ------------------------------------------------------------------ what rests on what
 
     def dependants(self, base: int) -> list[Ground]:
-        """Return what rests on an entity by links believed now, but for what supersedes or corrects it."""
+        """Return what rests on an entity by links believed now."""
         if base not in self._dependants:
             self.load_dependants((base,))
         return self._dependants[base]
@@ -487,8 +516,11 @@ class Facts:
         missing = [base for base in self._dependants.load(bases) if self._dependants[base]]
         self._replacers.load(missing)
         for base in missing:
-            if exempt := self.replacers(base):
-                self._dependants[base] = [one for one in self._dependants[base] if one.other not in exempt]
+            if replacers := self.replacers(base):
+                self._dependants[base] = [
+                    one._replace(never_so=1) if one.other in replacers else one
+                    for one in self._dependants[base]
+                ]
 
     def believed_since(
         self, entities: Collection[int], operation: int
@@ -503,10 +535,6 @@ class Facts:
     def ever_removed(self, entity: int) -> bool:
         """Return True if anything of an entity came and went in one transaction."""
         return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?)", entity)[0][0])
-
-    def was_retracted_before(self, entity: int, operation: int) -> bool:
-        """Return True if a part of an entity's time was taken back before an operation."""
-        return bool(self.fetch(_RETRACTED_BEFORE, entity, operation)[0][0])
 
     def has_dependants_before(self, entity: int, operation: int) -> bool:
         """Return True if anything rested on an entity before an operation."""
@@ -701,11 +729,8 @@ class Facts:
             for entity, *_ in spans:
                 rows = sorted(rows_of.get(entity, ()), reverse=True)
                 found[entity] += rows
-                parts = left[entity]
-                for row in rows:
-                    if counts(entity, row):
-                        parts = [part for one in parts for part in without_all(one, (row[1:3],))]
-                left[entity] = parts
+                holes = coalesce((row[1], row[2]) for row in rows if counts(entity, row))
+                parts = left[entity] = without_periods(left[entity], holes)
                 if not parts or len(rows) < most or (first is not None and rows[-1][3] < first(entity)):
                     del left[entity]
                 else:
@@ -732,7 +757,7 @@ class Facts:
             [period[0], *(edge for edge in edges if period[0] < edge < period[1]), period[1]]
         ):
             if forgot >= 0:
-                falls = [Fall(forgot, FORGETTING[self.verb(forgot)])]
+                falls = self._became_of_forgotten(entity, start, forgot)
             else:
                 falls = self._became(entity, start, NOW if gone is None else self._before_forgotten(entity))
             if last is not None and last.falls == falls:
@@ -766,32 +791,74 @@ class Facts:
             return self._became_of_event(entity, valid, upto)
         if self._stands_at(entity, valid):
             return self._revisions(entity, valid)
+        return self._became_absent(entity, valid, upto, bool(self.believed[entity]))
+
+    def _became_absent(self, entity: int, valid: Instant, upto: Instant, is_believed: bool) -> list[Fall]:
+        """Return the falls of a node at an instant at which it does not stand. What took the last of its time counts at every instant."""
+        whole = [] if is_believed else self._whole_fall(entity, upto)
         here = self.removal_at(entity, valid)
         if self.is_retraction(here):
-            return [self._retraction(here)]
-        other = self._other_fall(entity, here, valid)
-        if not self.believed[entity] and self.is_retraction(self.last_removal(entity)):
-            return [Fall(_RETRACTED_SOMEWHERE, "retracted"), *other]
-        return other
+            found = [self._retraction(here)]
+        else:
+            found = self._other_fall(entity, here, valid, upto, is_whole=bool(whole))
+        return sorted({*whole, *found}, reverse=True)
+
+    def _whole_fall(self, entity: int, upto: Instant) -> list[Fall]:
+        """Return the fall of a node of which nothing is left: it has no validity any more."""
+        if (found := self._whole.get((entity, upto))) is None:
+            last = self.last_removal(entity, upto)
+            found = self._whole[entity, upto] = [] if last < 0 else [self._fall_by(entity, last, upto)]
+        return found
+
+    def _fall_by(self, entity: int, removal: int, upto: Instant) -> Fall:
+        """Return the fall of a node by the operation that took the last of its time."""
+        if self.is_retraction(removal):
+            return self._retraction(removal)
+        is_superseded = any(row.tx_from <= upto < row.tx_to for row in self.supersessions(entity))
+        return Fall(removal, "superseded" if is_superseded else "ended")
+
+    def _became_of_forgotten(self, entity: int, valid: Instant, forgot: int) -> list[Fall]:
+        """Return the falls of what was erased, or of a node that was evicted: that counts where it was believed until then."""
+        fall = Fall(forgot, FORGETTING[self.verb(forgot)])
+        if fall.word in NEVER_SO:
+            return [fall]
+        rows = [
+            row for row in self.rows[entity] if row.closed_by is not None and self.verb(row.closed_by) in FORGETTING
+        ]
+        if any(row.start <= valid < row.stop for row in rows):
+            return [fall]
+        return self._became_absent(entity, valid, self._before_forgotten(entity), bool(rows))
 
     def _became_of_event(self, entity: int, valid: Instant, upto: Instant) -> list[Fall]:
         believed = [row for row in self.rows[entity] if row.tx_from <= upto < row.tx_to]
         if any(row.start <= valid < row.stop for row in believed):
-            by = self._superseded_by(entity, valid, upto)
+            by = self._superseded_by(entity, valid, upto) or self._superseded_wholly(entity, believed, upto)
             return [Fall(min(by), "superseded")] if by else []
         if believed:
-            return []
+            by = self._superseded_wholly(entity, believed, upto)
+            return [Fall(min(by), "superseded")] if by else []
         last = self.last_removal(entity, upto)
         return [self._retraction(last)] if last >= 0 else []
 
-    def _other_fall(self, entity: int, here: int, valid: Instant) -> list[Fall]:
-        """Return the fall of a node that was not retracted here; `here`: the operation that removed this instant."""
-        by = self._superseded_by(entity, valid, NOW)
+    def _superseded_wholly(self, event: int, believed: list[Row], upto: Instant) -> list[int]:
+        """Return the operations that recorded the supersessions of an event that leave nothing of it. `believed`: its periods."""
+        begun = min(row.start for row in believed)
+        return [
+            self.recorded_first(row.link)
+            for row in self.supersessions(event)
+            if row.start <= begun and row.stop == OPEN and row.tx_from <= upto < row.tx_to
+        ]
+
+    def _other_fall(
+        self, entity: int, here: int, valid: Instant, upto: Instant, *, is_whole: bool
+    ) -> list[Fall]:
+        """Return the fall of a node that was not retracted here; `here`: the operation that removed this instant; `is_whole`: nothing is left of it."""
+        by = self._superseded_by(entity, valid, upto)
         if by:
             return [Fall(max(min(by), here), "superseded")]
         if here >= 0:
             return [Fall(here, "ended")]
-        if self.standing(entity, valid) == "not_yet":
+        if is_whole or self.standing(entity, valid) == "not_yet":
             return []
         [(first,)] = self._first_recorded[entity]
         return [] if first is None else [Fall(first, "ended")]
@@ -851,30 +918,29 @@ class Facts:
     # ------------------------------------------------------------------ what counts for a link
 
     def counted(self, part: FallenPart, base: int, ground: Ground) -> Iterator[tuple[Instant, Instant, Fall]]:
-        """Yield the fall of a foundation over a part of valid time, as far as it counts for a link to it: start, stop, fall."""
+        """Yield the falls of a foundation over a part of valid time that count for a link to it: start, stop, fall; the latest, and if it is not
+        among those that say that it never was so, also the latest of these.
+
+        `ground`: the link, with what rests on the foundation as `other`.
+        """
         start, stop = max(part.start, ground.start), min(part.stop, ground.stop)
         if start >= stop:
             return
-        fall, counted = part.falls[0], self.resting[ground.kind]
-        if fall.word == "revised":
-            if "revised" in counted:
+        counted = self.resting[ground.kind]
+        if ground.never_so:
+            counted &= NEVER_SO
+        for fall in part.falls:
+            if fall.word not in counted or self.is_exempt(ground.other, fall, base):
+                continue
+            if fall.word == "revised":
                 for begun, ended in self._recorded_alike(ground.link, (start, stop)):
                     if fall.operation > self.recorded_first(ground.link, begun):
                         yield begun, ended, fall
-            return
-        if fall.operation == _RETRACTED_SOMEWHERE:
-            period = (ground.start, ground.stop)
-            mine = [
-                by for by, span in self.removals(base) if self.is_retraction(by) and overlap(span, period)
-            ]
-            if mine:
-                fall = self._retraction(max(mine))
-            elif len(part.falls) == 1:
                 return
-            else:
-                fall = part.falls[1]
-        if fall.word in counted:
             yield start, stop, fall
+            if fall.word in NEVER_SO:
+                return
+            counted &= NEVER_SO
 
     def _recorded_alike(self, link: int, part: Period) -> Iterator[Period]:
         """Return the pieces of a period over each of which one operation recorded a link first."""
@@ -884,34 +950,97 @@ class Facts:
     # ------------------------------------------------------------------ where an entity stands
 
     def upright(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """Over which parts of valid time an entity stands, each with the operation that looked at it last (-1: none), in order."""
+        """Return over which parts of valid time falls may reach an entity: where it stands, and where it has ended, since what is behind it counts
+        there still. Each with the operation that looked at it last (-1: none), in order."""
         if entity not in self._upright:
             self.load_upright((entity,))
         return self._upright[entity]
 
     def load_upright(self, entities: Iterable[int]) -> None:
-        """Read where entities stand."""
+        """Read where falls may reach entities."""
         missing = [entity for entity in entities if entity not in self._upright]
         if not missing:
             return
         self.believed.load(missing)
         self.entities.load(missing)
         believed, entities = self.believed, self.entities
+        nodes = [entity for entity in missing if not entities[entity][0][1]]
+        self.absence.load(entity for entity in nodes if believed[entity] and not _is_plain(believed[entity]))
+        changes = self._changes_of({entity for entity in nodes if believed[entity] and believed[entity][0][2] == 0})
         for entity in missing:
-            is_event = entities[entity][0][1]
-            self._upright[entity] = self._upright_of_event(entity) if is_event else believed[entity]
+            if entities[entity][0][1]:
+                self._upright[entity] = self._upright_of_event(entity)
+            elif _is_plain(believed[entity]) and (not believed[entity] or believed[entity][0][2] < 0):
+                self._upright[entity] = believed[entity]
+            else:
+                self._upright[entity] = self._upright_of_node(entity, changes.get(entity, _NO_ROWS))
         for entity, by in self._each(_CONFIRMED, missing, OPEN):
-            while by is not None and not self.counts(by):
+            while by is not None and (by in self._coverage or not self.counts(by)):
+                if by in self._coverage and self.counts(by):
+                    self._cover(entity, ALWAYS, by)
                 [(_, by)] = self._each(_CONFIRMED, (entity,), by)
-            if by is not None:
+            looked = max([by if by is not None else -1, *self._prefixes(entity)])
+            if looked >= 0:
                 self._upright[entity] = [
-                    (start, stop, max(other, by)) for start, stop, other in self._upright[entity]
+                    (start, stop, max(other, looked)) for start, stop, other in self._upright[entity]
                 ]
+
+    def _changes_of(self, entities: Collection[int]) -> dict[int, list[tuple[Instant, Instant, int, bool]]]:
+        """Return the last changes of the contents of entities over the time over which they are believed."""
+        periods = {entity: [part[:2] for part in self.believed[entity]] for entity in entities}
+        found = self._last_over(_CHANGED_OVER, periods, lambda _, row: row[4] and self.counts(row[3]))
+        return {
+            entity: [row[1:] for row in rows if self.counts(row[3])] for entity, rows in found.items() if rows
+        }
+
+    def _upright_of_node(
+        self, entity: int, changes: Sequence[tuple[Instant, Instant, int, bool]]
+    ) -> list[tuple[Instant, Instant, int]]:
+        """See `upright`. `changes`: the last changes of the content, the oldest first. A change is a look at what it changed; where a node has
+        ended, what it was last counts."""
+        believed = self.believed[entity]
+        retracted = [part[:2] for part in self.absence[entity] if part[2] == "retracted"]
+        following = [*(start for start, *_ in believed[1:]), OPEN]
+        found: list[tuple[Instant, Instant, int]] = []
+        for (since, until, _), begins in zip(believed, following, strict=True):
+            looked = -1
+            edges = {edge for start, stop, *_ in changes for edge in (start, stop) if since < edge < until}
+            for start, stop in pairwise([since, *sorted(edges), until]):
+                by = self._changed_last(entity, start, changes) if changes else -1
+                looked = self._looked_by(entity, (start, begins if stop == until else stop), by)
+                found.append((start, stop, looked))
+            found += [(*part, looked) for part in without_all((until, begins), retracted) if until < begins]
+        return _joined(found)
+
+    def _changed_last(
+        self, entity: int, valid: Instant, changes: Sequence[tuple[Instant, Instant, int, bool]]
+    ) -> int:
+        for start, stop, by, certain in reversed(changes):
+            if start <= valid < stop and (certain or self._differs(entity, by, valid)):
+                return by
+        return -1
+
+    def _looked_by(self, entity: int, part: Period, by: int) -> int:
+        """Return up to which operation a change of the content covers falls; what it covers of later ones is noted."""
+        if by not in self._coverage:
+            return by
+        self._cover(entity, part, by)
+        return max((upto for after, upto in self._coverage[by] if after < 0), default=-1)
+
+    def _cover(self, entity: int, part: Period, by: int) -> None:
+        """Note which falls a look that came with a merge covers over a part of an entity's time."""
+        self.covered.setdefault(entity, []).extend(Covered(*part, *span) for span in self._coverage[by])
+
+    def _prefixes(self, entity: int) -> Iterator[int]:
+        """Yield up to which operations confirmations that came with merges cover all falls."""
+        for start, stop, after, upto in self.covered.get(entity, ()):
+            if (start, stop) == ALWAYS and after < 0:
+                yield upto
 
     def _upright_of_event(self, event: int) -> list[tuple[Instant, Instant, int]]:
         if not self.believed[event]:
             return self._before_evicted(event)
-        return self._not_superseded(event) if self.ever_superseded[event] else self.believed[event]
+        return self.believed[event]
 
     def _before_evicted(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Return where an event that was evicted stood before: it is no less true, so what rests on it still rests on its foundations."""
@@ -924,9 +1053,32 @@ class Facts:
             (start, stop, -1)
             for start, stop in pairwise(self.edges(entity))
             if any(row.start <= start < row.stop for row in believed)
-            and not self.supersessions_at(entity, start, upto)
         ]
 
-    def _not_superseded(self, event: int) -> list[tuple[Instant, Instant, int]]:
-        edges = pairwise(self.edges(event))
-        return [(start, stop, -1) for start, stop in edges if self.standing(event, start) == "stands"]
+
+def _is_plain(believed: Sequence[tuple[Instant, Instant, int]]) -> bool:
+    """Return True if periods are none, or one without an end."""
+    return not believed or (len(believed) == 1 and believed[0][1] == OPEN)
+
+
+def _joined(parts: Iterable[tuple[Instant, Instant, int]]) -> list[tuple[Instant, Instant, int]]:
+    """Return parts, which are in order, as few as possible."""
+    found: list[tuple[Instant, Instant, int]] = []
+    for start, stop, looked in parts:
+        if found and found[-1][1:] == (start, looked):
+            start = found.pop()[0]
+        found.append((start, stop, looked))
+    return found
+
+
+def without_periods(periods: Iterable[Period], holes: list[Period]) -> list[Period]:
+    """Return the parts of periods outside holes, which are in order and do not overlap each other."""
+    return [
+        part for period in periods for part in without_all(period, overlapping(holes, period[0], period[1]))
+    ]
+
+
+def overlapping(parts: list[Part], start: Instant, stop: Instant) -> list[Part]:
+    """Return those of parts, which are in order and do not overlap each other, that overlap a period."""
+    first = bisect_right(parts, start, key=lambda part: part[1])
+    return parts[first : bisect_left(parts, stop, key=lambda part: part[0])]

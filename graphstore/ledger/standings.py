@@ -70,7 +70,9 @@ class StandingWriter:
             known = self._known if line is TRUNK else Known()
             changed = ChangedParts(facts, heads, first, touched.fallen, changes.closed)
             if touched.fallen:
-                self._write_rows(line, "absence", facts.absence, changed.absences(touched.fallen), tx)
+                absences = changed.absences(touched.fallen)
+                self._write_rows(line, "absence", facts.absence, absences, tx)
+                facts.absence.update(absences)
             if shaky := Spreading(facts, touched, first, changed, known).result():
                 self._write_rows(line, "shaky", facts.shaky, shaky, tx)
 

@@ -18,7 +18,7 @@ import orjson
 
 from graphstore.ledger import statements
 from graphstore.ledger.branch_rows import TRUNK
-from graphstore.ledger.chain import DESCRIBING, UNDO
+from graphstore.ledger.chain import UNDO
 from graphstore.ledger.database import Readable
 from graphstore.ledger.row_writing import KnownNumbers
 from graphstore.read.believed_rows import BelievedRows
@@ -842,11 +842,9 @@ class WorkingSet(Index):
         return len(found) <= _MOST_BASES and last <= looked
 
     def _looked(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Return the operation that looked at an entity last, see `Resting.looked`."""
-        row = self.find(ent, valid, tx) if not self.is_event[ent] else -1
-        said = self.v_op[self.r_ver[row]] if row >= 0 else -1
-        described = said if said >= 0 and self.o_verb[said] in DESCRIBING else -1
-        return max(described, self.confirmed_last(ent, tx))
+        """Return the operation that rechecked an entity last, of this transaction: a confirmation, or a change of its content at an instant."""
+        changed = (op for of, (_, start, stop, op) in self._turned if of == ent and start <= valid < stop)
+        return max((self.confirmed_last(ent, tx), *changed))
 
     def _is_untouched(self, ent: int) -> bool:
         """Return True if the transaction has changed nothing of an entity, nor of what it rests on: the stored rows say whether it is shaky."""

@@ -24,7 +24,7 @@ from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import Link, Node
 from graphstore.values.period import Instant, moment
-from graphstore.values.vocabulary import UPHOLDING
+from graphstore.values.vocabulary import NEVER_SO, UPHOLDING
 from graphstore.values.ways import Ways
 
 Path = tuple[Any, ...]  # a link, and the path that goes on from there; () at its end
@@ -50,6 +50,7 @@ class Fallen(NamedTuple):
 
 
 LOOKS_AMONG = Statement("looks_among", Number)
+_REACHED = "SELECT entity FROM shaky WHERE valid_from <= ?1 AND valid_to > ?1 AND tx_from <= ?2 AND tx_to > ?2"
 _VISIBLE = "SELECT link FROM link_period WHERE link IN (SELECT value FROM json_each(?))"
 _HELD = """
 SELECT p.link, p.number FROM json_each(?1) s CROSS JOIN link_period p
@@ -139,9 +140,9 @@ class _Following:
         self._point, self._valid = point, point.valid
         self._facts = Facts(past_rows(point.database, point.tx))
         self._gone = {row.number for row in point.rows(FORGOTTEN)}
-        self._shaky = {
-            row.number for row in point.rows(SHAKY)
-        }  # and what was forgotten since, over which ways lead
+        self._shown = {row.number for row in point.rows(SHAKY)}
+        # and what has ended or was forgotten since, over which ways lead
+        self._shaky = {number for (number,) in point.database.rows(_REACHED, (point.valid, point.tx))}
         self._bases: set[int] = set()
         # what some fall does not shake that an older one may, by the same ways
         self._passed: set[int] = set()
@@ -171,7 +172,7 @@ class _Following:
         fallen = sorted(self._all_fallen(), key=lambda one: one.fell_at, reverse=True)
         for fell_at, group in groupby(fallen, key=lambda one: one.fell_at):
             for one, ent, path in self._spread(list(group), seen):
-                if ent not in self._gone:
+                if ent in self._shown:
                     yield ShakyEntity(ent, one.root, path, fell_at, one.fall.operation)
 
     # ------------------------------------------------------------------ what fell
@@ -244,7 +245,7 @@ class _Following:
                     seen.add(ent)
                     path = (ground.link, rest)
                     yield fallen, ent, path
-                    following += [(fallen, beyond, path) for beyond in self._onward(ent)]
+                    following += [(fallen, beyond, path) for beyond in self._onward(fallen, ent)]
             level = following
         if (
             not self._passed <= seen
@@ -268,7 +269,7 @@ class _Following:
                 if ent not in found and self._shakes(fallen, ent):
                     path = (ground.link, rest)
                     found[ent] = (length, path)
-                    following += [(beyond, path) for beyond in self._onward(ent)]
+                    following += [(beyond, path) for beyond in self._onward(fallen, ent)]
             level = following
         return found
 
@@ -285,15 +286,21 @@ class _Following:
             for start, stop, looked in facts.upright(ent)
         ):
             return False
-        if (fall.word == "ended" and facts.entity(ent).is_event) or ent in facts.replacers(fallen.root):
+        if (fall.word == "ended" and facts.entity(ent).is_event) or facts.is_exempt(ent, fall, fallen.root):
+            self._passed.add(ent)
+            return False
+        if any(one.start <= self._valid < one.stop and one.after < fall.operation <= one.upto for one in facts.covered.get(ent, ())):
             self._passed.add(ent)
             return False
         return True
 
-    def _onward(self, ent: int) -> list[Ground]:
-        """Return the links by which an entity shakes others by being shaky."""
-        there = self._dependants.get(ent, [])
-        return [one for one in there if "shaky" in self._facts.resting[one.kind]]
+    def _onward(self, fallen: Fallen, ent: int) -> list[Ground]:
+        """Return the links by which an entity that a fall shakes lets it shake others."""
+        there = [one for one in self._dependants.get(ent, ()) if "shaky" in self._facts.resting[one.kind]]
+        if fallen.fall.word in NEVER_SO:
+            return there
+        self._passed.update(one.other for one in there if one.never_so)
+        return [one for one in there if not one.never_so]
 
 
 def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:

@@ -220,15 +220,13 @@ class Linking:
         return begins, until
 
     def begins(self, ends: Ends) -> Instant:
-        """When a link begins to hold of which nothing is said: one that says what rests on what, or causes it, at the later start of its ends."""
+        """Return when a link begins to hold whose start is not given: one that states what rests on what, or what caused it, at the start of its
+        dependant; a correction at the start of what corrects."""
         index, tx = self.index, self.work.tx
-        starts = [start for end in (ends.source, ends.target) if (start := index.start(end, tx)) is not None]
-        if starts and (ends.kind.causal or ends.kind.rests):
-            return max(starts)
-        if ends.kind.name == "corrects":
-            start = index.start(ends.source, tx)
-            return tx if start is None else start
-        return tx
+        if not (ends.kind.causal or ends.kind.rests or ends.kind.name == "corrects"):
+            return tx
+        start = index.start(ends.target if ends.kind.upholds else ends.source, tx)
+        return tx if start is None else start
 
     def _unsaid(self, there: list[int], ends: Ends, period: Period, claim: Claim) -> list[Period]:
         """Return the parts of a period over which a claim has to be written. Raises ConflictError where other attributes hold that do not give way."""

@@ -10,7 +10,7 @@ on how operations were grouped into transactions. `uid` names a record and is th
 
 The tables:
 
-    rows         periods of versions: number, content, tags, source, author, told, look
+    rows         periods of versions: number, content, tags, source, author, told
     links        periods of links
     gone         each time validity went away: id, period, why (supersede, cut, end, retract, correct, undo)
     taken        what each supersession took and may give back: link, the row as it was, period
@@ -72,7 +72,7 @@ RESTS = {  # the falls of a foundation that shake what rests on it; a correction
 }
 RESTING = {"derived_from", "caused_by"}  # the source rests on the target
 RESTED = {"supports"}  # the target rests on the source
-FROM_LATER_START = {"derived_from", "supports", "caused_by"}
+DEPENDANT = {"derived_from": 0, "caused_by": 0, "supports": 1}  # which end rests on the other: the source or the target
 RETRACTIONS = {"retract", "correct", "undo"}
 UPRIGHT = {"stands", "shaky"}
 
@@ -310,12 +310,14 @@ class Oracle:
             went.append((row, part))
         return went
 
-    def _take_away(self, id: str, span: Span, why: str, source: str | None = None) -> list[tuple[Row, Span]]:
+    def _take_away(
+        self, id: str, span: Span, why: str, source: str | None = None, by: str | None = None
+    ) -> list[tuple[Row, Span]]:
         rows = [row for row in self._now_rows(id) if common(valid(row), span)]
         self._guard(rows, source)
         went = self._clear(self.rows, rows, span)
         for _, part in went:
-            self._write(self.gone, {"id": id, "why": why}, part)
+            self._write(self.gone, {"id": id, "why": why, "by": by}, part)
         return went
 
     def _drop_kept(self, id: str, span: Span) -> None:
@@ -410,7 +412,7 @@ class Oracle:
     def _description(self, id: str, number: int, content: Any, **more: Any) -> Row:
         return {
             "id": id, "number": number, "content": content, "trigger": "user_feedback", "source": None,
-            "text": None, "author": self.author, "told": self.block, "look": self.seq, **more,
+            "text": None, "author": self.author, "told": self.block, **more,
         }  # fmt: skip
 
     def _slot_taken(self, mine: Row, spans: list[Span], besides: tuple[str, ...] = ()) -> bool:
@@ -464,7 +466,7 @@ class Oracle:
         span = (span[0], valid_to or self._next_value(held, span[0], gives_way))
         self.nodes[id] = slot
         self.born[id] = self.block
-        same = {"tags": tags, "trigger": "initial", "source": source, "text": text, "look": None}
+        same = {"tags": tags, "trigger": "initial", "source": source, "text": text}
         self._describe(self._description(id, 1, content, **same), span)
         made = []
         for other in held:
@@ -656,12 +658,14 @@ class Oracle:
         self._drop_kept(id, span)
         self._let_go(id, span)
 
-    def _end_life(self, id: str, source: str | None = None, why: str = "retract") -> None:
+    def _end_life(
+        self, id: str, source: str | None = None, why: str = "retract", by: str | None = None
+    ) -> None:
         alive = self._alive(id)
         self._guard(alive, source)
         for life in alive:
             self._close(self.lives, life)
-        self._write(self.gone, {"id": id, "why": why}, ALWAYS)
+        self._write(self.gone, {"id": id, "why": why, "by": by}, ALWAYS)
 
     def _let_go(self, new: str, span: Span) -> None:
         """The supersessions a thing made go with it over that time, and what they took comes back."""
@@ -748,7 +752,7 @@ class Oracle:
     def _link(
         self, source: str, kind: str, target: str, *, reason: str | None = None, strength: int | None = None,
         confidence: str = "explicit", created_by: str = "user", valid_from: datetime | None = None,
-        valid_to: datetime | None = None, writer: str | None = None,
+        valid_to: datetime | None = None, writer: str | None = None, history: bool = False,
     ) -> str:  # fmt: skip
         wrong: list[type[GraphStoreError]] = []
         plain = kind.removeprefix("possibly_")
@@ -757,6 +761,8 @@ class Oracle:
         plain = SAME.get(plain, plain)
         if plain in TURNED:
             source, plain, target = target, TURNED[plain], source
+        if history and plain not in DEPENDANT:
+            wrong.append(InvalidError)
         if plain not in PLAIN or (plain in FOR_THE_STORE and created_by != "store"):
             wrong.append(InvalidError)
         if confidence not in ("explicit", "inferred") or strength not in (None, 1, 2, 3, 4, 5):
@@ -782,6 +788,7 @@ class Oracle:
         if out_of_order or self._cycle(source, plain, target) or self._mutual(source, plain, target, span):
             wrong += [ConflictError, InvalidError]
         same = {"reason": reason, "strength": strength, "confidence": confidence, "created_by": created_by}
+        same["history"] = history
         if wrong:
             if out_of_order and self._alike(source, plain, target):
                 raise Undecided("a known link that would be refused today")
@@ -795,9 +802,8 @@ class Oracle:
 
     def _begins(self, source: str, kind: str, target: str) -> datetime:
         """From when on a link holds when nothing is said."""
-        starts = [at for at in (self.start(source), self.start(target)) if at is not None]
-        if kind in FROM_LATER_START and starts:
-            return max(starts)
+        if kind in DEPENDANT:
+            return self.start((source, target)[DEPENDANT[kind]]) or self.now
         if kind == "corrects":
             return self.start(source) or self.now
         return self.now
@@ -812,10 +818,10 @@ class Oracle:
         spans = joined(part for part in held if part)
         if old in self.events:
             if spans and self._alive(old):
-                self._end_life(old, source, "correct")
+                self._end_life(old, source, "correct", new)
             return
         for part in spans:
-            self._take_away(old, part, "correct", source)
+            self._take_away(old, part, "correct", source, new)
         for part in spans if self._now_rows(old) else spans and [ALWAYS]:
             self._drop_kept(old, part)
 
@@ -830,7 +836,7 @@ class Oracle:
         return id
 
     def _link_row(self, id: str, source: str, kind: str, target: str, span: Span, same: Row) -> None:
-        row = {"id": id, "source": source, "kind": kind, "target": target, **same}
+        row = {"id": id, "source": source, "kind": kind, "target": target, "history": False, **same}
         self._write(self.first, {"id": id}, span)
         self._write(self.links, {**row, "author": self.author, "told": self.block}, span)
 
@@ -1188,10 +1194,8 @@ class Oracle:
                 by_uid = {row["uid"]: row for row in mine}
                 for row in getattr(branch, name):
                     if row["tx_from"] > since and row["tx_to"] == END:
-                        later = {
-                            field: row[field] + shift
-                            for field in ("seq", "look") if (row.get(field) or 0) > branch.forked
-                        }  # fmt: skip
+                        later = {"seq": row["seq"] + shift} if row["seq"] > branch.forked else {}
+                        later |= {"covers": carried(covered(row), branch.forked, shift)} if later else {}
                         told = {"told": tx} if "told" in row and row["told"] > since else {}
                         mine.append({**row, **later, **told, "tx_from": tx, "made": tx})
                     elif row["tx_from"] <= since < row["tx_to"] < END:
@@ -1227,28 +1231,44 @@ class Oracle:
     def shaken(self, id: str, v: datetime, t: datetime) -> list[tuple[datetime, str, int]]:
         """For each way from a thing to a fallen one on which nobody looked since: when that was told, what fell, how many links."""
         return [
-            (told, way[-1], len(way) - 1)
-            for way, seq, told, word in self._ways((id,), v, t)
-            if all(self._shakes(one, way[-1], word, seq, v, t) for one in way[:-1])
+            (fall["told"], way[-1], len(way) - 1)
+            for way, fall in self._ways((id,), False, v, t)
+            if all(self._shakes(one, way[-1], fall, v, t) for one in way[:-1])
         ]
 
-    def _shakes(self, id: str, root: str, word: str, seq: int, v: datetime, t: datetime) -> bool:
+    def _shakes(self, id: str, root: str, fall: Row, v: datetime, t: datetime) -> bool:
         """Whether a fall at the end of a way shakes a thing on it."""
-        if root in self._replaced(id, t) or self.looked(id, v, t) >= seq:
+        if root in self._replaced(id, t) and (fall["word"] != "retracted" or fall["by"] == id):
             return False
-        return not (id in self.events and word == "ended")  # what happened, happened
+        if any(since < fall["seq"] <= upto for since, upto in self._looks(id, v, t)):
+            return False
+        return not (id in self.events and fall["word"] == "ended")  # what happened, happened
 
     def _ways(
-        self, way: tuple[str, ...], v: datetime, t: datetime
-    ) -> Iterator[tuple[tuple[str, ...], int, datetime, str]]:
-        """Every way from its start on to something fallen, over what stands, nothing twice: the way, and the fall at its end."""
+        self, way: tuple[str, ...], never_so: bool, v: datetime, t: datetime
+    ) -> Iterator[tuple[tuple[str, ...], Row]]:
+        """Every way from its start on to something fallen, over what stands or has ended, nothing twice: the way, and the fall at its end.
+
+        `never_so`: a link before says that only what never was so counts.
+        """
         for link, base in self.bases(way[-1], v, t):
-            for seq, told, word in self.falls(base, link, v, t):
-                if word in RESTS[link["kind"]]:
-                    yield (*way, base), seq, told, word
-            passes = "shaky" in RESTS[link["kind"]] and self.bare_standing(base, v, t) == "stands"
-            if base not in way and passes:
-                yield from self._ways((*way, base), v, t)
+            narrow = never_so or link["history"] or base in self._replaced(way[-1], t)
+            for fall in self.falls(base, link, v, t):
+                if fall["word"] in RESTS[link["kind"]] and (not narrow or fall["word"] == "retracted"):
+                    yield (*way, base), fall
+            if base not in way and "shaky" in RESTS[link["kind"]] and self._passes(base, v, t):
+                yield from self._ways((*way, base), narrow, v, t)
+
+    def _passes(self, id: str, v: datetime, t: datetime) -> bool:
+        """Whether a thing stands, or has ended: a fall behind it still counts."""
+        if id in self.events:
+            return self.bare_standing(id, v, t) in ("stands", "superseded")
+        rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
+        if any(covers(row, v) for row in rows):
+            return True
+        went = [part for part in self.gone if part["id"] == id and holds(part, v, t)]
+        taken_back = went and max(went, key=order)["why"] in RETRACTIONS
+        return any(row["valid_from"] <= v for row in rows) and not taken_back
 
     def bases(self, id: str, v: datetime, t: datetime) -> list[tuple[Row, str]]:
         """What a thing rests on, with the link that says so."""
@@ -1261,10 +1281,10 @@ class Oracle:
                     thing, base = base, thing
                 if thing == id and not (link["kind"] in RESTED and self._confirms(base)):
                     found.append((link, base))
-        return [(link, base) for link, base in found if base not in self._replaced(id, t)]
+        return found
 
     def _replaced(self, id: str, t: datetime) -> set[str]:
-        """What a thing itself supersedes or corrects cannot fall under it."""
+        """What a thing itself supersedes or corrects: only what never was so counts of that."""
         return {
             link["target"] for link in self.links
             if link["source"] == id and link["kind"] in ("supersedes", "corrects") and believed(link, t)
@@ -1273,22 +1293,29 @@ class Oracle:
     def _confirms(self, id: str) -> bool:
         return id in self.events and self.events[id]["type"] == "confirmation"
 
-    def looked(self, id: str, v: datetime, t: datetime) -> int:
-        """The operation by which somebody looked at a thing last: a confirmation, or a later description that holds there."""
-        seqs = [look["seq"] for look in self.looks if look["id"] == id and believed(look, t)]
-        seqs += [row["look"] for row in self.rows if row["id"] == id and holds(row, v, t) and row["look"]]
-        return max(seqs, default=0)
+    def _looks(self, id: str, v: datetime, t: datetime) -> list[tuple[int, int]]:
+        """Which falls the looks at a thing cover, as ranges of operations: (after, up to). A look is a confirmation, or a change of the content at v;
+        where the thing has ended, at the end of what it was."""
+        rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
+        if rows and not any(covers(row, v) for row in rows):
+            v = max((row["valid_to"] for row in rows if row["valid_to"] <= v), default=v + TICK) - TICK
+        looks = [look for look in self.looks if look["id"] == id and believed(look, t)]
+        looks += [turn for turn in self.turns if turn["id"] == id and holds(turn, v, t)]
+        return [part for look in looks for part in covered(look)]
 
-    def falls(self, id: str, link: Row, v: datetime, t: datetime) -> list[tuple[int, datetime, str]]:
-        """What became of a foundation at v, as far as it counts for one link: by which operation, told when, what."""
+    def falls(self, id: str, link: Row, v: datetime, t: datetime) -> list[Row]:
+        """What became of a foundation at v, as far as it counts for one link: by which operation, told when, what, and which correction."""
         if self.bare_standing(id, v, t) == "stands":
             first = min(
                 one["seq"] for one in self.first
                 if one["id"] == link["id"] and covers(one, v) and one["tx_from"] <= t
             )  # fmt: skip
             turns = [turn for turn in self.turns if turn["id"] == id and holds(turn, v, t)]
-            return [(turn["seq"], self._told(turn), "revised") for turn in turns if turn["seq"] > first]
-        return self._event_fell(id, v, t) if id in self.events else self._node_fell(id, link, v, t)
+            return [self._fall(turn, "revised") for turn in turns if turn["seq"] > first]
+        return self._event_fell(id, v, t) if id in self.events else self._node_fell(id, v, t)
+
+    def _fall(self, record: Row, word: str) -> Row:
+        return {"seq": record["seq"], "told": self._told(record), "word": word, "by": record.get("by")}
 
     def _told(self, row: Row) -> datetime:
         """When a record was told first; one that an undo brought back was told before."""
@@ -1297,36 +1324,44 @@ class Oracle:
             if other["seq"] == row["seq"] and other["made"] == row["made"]
         )  # fmt: skip
 
-    def _event_fell(self, id: str, v: datetime, t: datetime) -> list[tuple[int, datetime, str]]:
+    def _event_fell(self, id: str, v: datetime, t: datetime) -> list[Row]:
         word = self.bare_standing(id, v, t)
         if word == "retracted":
             last = max((part for part in self.gone if part["id"] == id and believed(part, t)), key=order)
-            return [(last["seq"], self._told(last), word)]
+            return [self._fall(last, word)]
+        begun = self.begun(id, t)
+        whole = [
+            one for link in self._takers(id, t) if link["valid_from"] <= begun and link["valid_to"] == END
+            for one in self.first if one["id"] == link["id"] and one["tx_from"] <= t
+        ]  # fmt: skip
+        found = [self._fall(min(whole, key=order), "superseded")] if whole else []
         by = self._first_takers(id, v, t)
-        return [(by[0]["seq"], by[0]["tx_from"], word)] if word == "superseded" else []
+        if word == "superseded":
+            found.append({"seq": by[0]["seq"], "told": by[0]["tx_from"], "word": word, "by": None})
+        return found
 
-    def _node_fell(self, id: str, link: Row, v: datetime, t: datetime) -> list[tuple[int, datetime, str]]:
+    def _node_fell(self, id: str, v: datetime, t: datetime) -> list[Row]:
         went = sorted((part for part in self.gone if part["id"] == id and believed(part, t)), key=order)
         here = [part for part in went if covers(part, v)]
         by = self._first_takers(id, v, t)
+        found = []
+        if went and not any(row["id"] == id and believed(row, t) for row in self.rows):
+            # nothing is left of it: what took the last of it counts at every instant
+            other = "superseded" if self._takers(id, t) else "ended"
+            found.append(self._fall(went[-1], "retracted" if went[-1]["why"] in RETRACTIONS else other))
         if here and here[-1]["why"] in RETRACTIONS:
-            return [(here[-1]["seq"], self._told(here[-1]), "retracted")]
-        nothing_left = not any(row["id"] == id and believed(row, t) for row in self.rows)
-        if nothing_left and went and went[-1]["why"] in RETRACTIONS:
-            mine = [part for part in went if part["why"] in RETRACTIONS and common(valid(part), valid(link))]
-            if mine:  # a part that the thing never rested on does not count
-                return [(mine[-1]["seq"], self._told(mine[-1]), "retracted")]
+            return [*found, self._fall(here[-1], "retracted")]
         if by:
             told = max(
                 [(by[0]["seq"], by[0]["tx_from"]), *((one["seq"], self._told(one)) for one in here[-1:])]
             )
-            return [(*told, "superseded")]
+            return [*found, {"seq": told[0], "told": told[1], "word": "superseded", "by": None}]
         if here:
-            return [(here[-1]["seq"], self._told(here[-1]), "ended")]
-        if self.bare_standing(id, v, t) == "not_yet":
-            return []
+            return [*found, self._fall(here[-1], "ended")]
+        if found or self.bare_standing(id, v, t) == "not_yet":
+            return found
         born = min((said for said in self.said if said["id"] == id), key=order)
-        return [(born["seq"], self._told(born), "ended")]
+        return [self._fall(born, "ended")]
 
     def _first_takers(self, id: str, v: datetime, t: datetime) -> list[Row]:
         """The first word of each supersession of a thing that holds, the earliest first."""
@@ -1627,6 +1662,17 @@ class Oracle:
             row[end] for name in TABLES for row in getattr(self, name) for end in ("tx_from", "tx_to")
         } - {END}  # fmt: skip
         return sorted(valids), sorted(txs)
+
+
+def covered(look: Row) -> list[tuple[int, int]]:
+    """Which operations a look covers: those of its line up to itself."""
+    return look.get("covers") or [(0, look["seq"])]
+
+
+def carried(ranges: list[tuple[int, int]], forked: int, shift: int) -> list[tuple[int, int]]:
+    """Ranges of operations of a branch as those of the trunk: what was told before the fork has its number, the rest comes with the merge."""
+    before = [(since, min(upto, forked)) for since, upto in ranges if since < forked]
+    return before + [(max(since, forked) + shift, upto + shift) for since, upto in ranges if upto > forked]
 
 
 def order(row: Row) -> int:
