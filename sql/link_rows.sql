@@ -1,10 +1,10 @@
 -- When do some links hold, as believed at :tx, and what was claimed? One row for each period, in the order in which they were recorded.
 --
 -- Parameters: :tx; :numbers, a JSON array of the numbers of links.
--- Columns: number, of the period; link; claim; valid_from and valid_to; tx_from and tx_to; strength, 0 where none was given; is_inferred; created_by; body,
+-- Columns: number, of the period; link; claim; valid_from and valid_to; tx_from and tx_to; strength, 0 where none was given; is_inferred; is_history; created_by; body,
 -- and its length in bytes (0: there is none); operation, -1 where it is not known; recorded_at, when the period was recorded first.
 SELECT
-  p.number, p.link, p.claim, p.valid_from, p.valid_to, p.tx_from, p.tx_to, coalesce(c.strength, 0) AS strength, c.is_inferred, c.created_by,
+  p.number, p.link, p.claim, p.valid_from, p.valid_to, p.tx_from, p.tx_to, coalesce(c.strength, 0) AS strength, c.is_inferred, c.is_history, c.created_by,
   coalesce(c.body, 0) AS body, coalesce(length(b.data), 0) AS length, coalesce(c.operation, -1) AS operation,
   coalesce(
     (  -- what an undo opened again was recorded when it was opened first

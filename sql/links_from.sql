@@ -5,7 +5,7 @@
 -- then: {"contradicts": "contradicts"} for a symmetric kind, {"caused_by": "causes"} for an inverse name; '{}': none.
 --
 -- Columns: id, kind, source, target, as the sentence `source kind target`; source_standing and target_standing: stands, shaky, superseded, ended, retracted,
--- not_yet, evicted or erased; strength, is_inferred, created_by; author and recorded_at, who recorded it first, and when; valid_from and valid_to, tx_from and tx_to, its
+-- not_yet, evicted or erased; strength, is_inferred, is_history, created_by; author and recorded_at, who recorded it first, and when; valid_from and valid_to, tx_from and tx_to, its
 -- period (NULL: open); data, its reason and metadata as JSON (as text: CAST(data AS TEXT)), NULL where none were given, and its CRC-32 (-1: it is missing).
 WITH
 near (number, id, deep, standing) AS MATERIALIZED (
@@ -120,7 +120,7 @@ SELECT
       ELSE 'stands'
     END
   ) AS target_standing,
-  c.strength, c.is_inferred, c.created_by, o.author, o.tx AS recorded_at,
+  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, o.tx AS recorded_at,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM found
 CROSS JOIN near

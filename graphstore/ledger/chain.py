@@ -16,7 +16,10 @@ from graphstore.errors import EngineError, InvalidError
 REQUIRES: tuple[str, ...] = ()
 """The features that a reader of what is written from now on must understand. Each new head has them under `requires`; those of release 0.1 have none."""
 
-UNDERSTOOD: frozenset[str] = frozenset(REQUIRES)
+HISTORY, COVERS = "history", "covers"
+"""Features of heads that have a claim of a link with `history`, or rechecks that came with a merge."""
+
+UNDERSTOOD: frozenset[str] = frozenset({*REQUIRES, HISTORY, COVERS})
 """The features that this program understands."""
 
 GENESIS = "0" * 32

@@ -487,10 +487,10 @@ class RowWriter:
 
     def _add_claims(self, claims: Iterable[Sequence[Any]]) -> None:
         rows, recorded_by = [], self._recorded_by("link_rows")
-        for number, (id, ordinal, strength, inferred, by, body, *history) in self._numbered("claim", claims):
+        for number, (id, ordinal, strength, flags, by, body) in self._numbered("claim", claims):
             link, operation = self._link(id), recorded_by.get((id, ordinal))
             rows.append(
-                (number, link, ordinal, strength or None, int(inferred), by, self._body(body), operation, *(history or (0,)))
+                (number, link, ordinal, strength or None, flags & 1, by, self._body(body), operation, flags >> 1)
             )
             self._known.claims[link, ordinal] = number
         self._first_claim = rows[0][0] if rows else None

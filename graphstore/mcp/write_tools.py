@@ -377,6 +377,7 @@ class Writes(Tools):
         valid_from: str | None = None,
         valid_to: Rare = None,
         also: Annotated[Sequence[Sequence[str]], Field(description="more [source, target] pairs")] = (),
+        history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
         ctx: Context | None = None,
     ) -> answers.Linked:
         """Say `source kind target`."""
@@ -390,6 +391,7 @@ class Writes(Tools):
                 store.link(
                     one, kind, other, reason=reason, strength=strength, created_by=self._desk.origin(name),
                     confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
+                    history=history,
                 )
                 for one, other in ((source, target), *also)
             ]  # fmt: skip

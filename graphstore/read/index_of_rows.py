@@ -99,6 +99,7 @@ class LinkRow(NamedTuple):
     tx_to: Instant
     strength: int
     is_inferred: int
+    is_history: int
     created_by: str
     body: int
     length: int
@@ -162,7 +163,7 @@ _VERSION = ("v_ent", "v_num", "v_pos", "v_len", "v_op")
 _PERIOD = ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")
 _LINK = ("l_name", "l_kind", "l_src", "l_tgt")
 _LINK_PERIOD = ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")
-_CLAIM = ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
+_CLAIM = ("c_strength", "c_inferred", "c_history", "c_by", "c_pos", "c_len", "c_op")
 _OCCURRENCE = ("s_at", "s_tx", "s_op", "s_first", "s_last")
 _OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
 """The columns of each table, in the order in which statements give them after the number of the row."""

@@ -24,6 +24,7 @@ class Linked(NamedTuple):
     target_standing: Standing | None
     strength: int | None
     is_inferred: int
+    is_history: int
     created_by: str
     author: str | None
     recorded_at: Instant
@@ -170,6 +171,7 @@ def link_from(
             "strength": row.strength,
             "confidence": "inferred" if row.is_inferred else "explicit",
             "created_by": row.created_by,
+            "history": bool(row.is_history),
             "metadata": body.get("metadata", {}),
             "source_standing": source_standing or row.source_standing,
             "target_standing": target_standing or row.target_standing,

@@ -63,6 +63,7 @@ class Index:
     rows_of_link: Lists
     c_strength: Numbers
     c_inferred: Numbers
+    c_history: Numbers
     c_by: Texts
     c_pos: Numbers
     c_len: Numbers

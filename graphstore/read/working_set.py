@@ -66,8 +66,8 @@ _GROUPS = {
         ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link", "claims_of"),
     ),
     "claims": (
-        f"link, ordinal, coalesce(strength, 0), is_inferred, created_by, {_BODY}, coalesce(operation, -1) FROM claim",
-        ("c_link", "c_num", "c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op"),
+        f"link, ordinal, coalesce(strength, 0), is_inferred, is_history, created_by, {_BODY}, coalesce(operation, -1) FROM claim",
+        ("c_link", "c_num", "c_strength", "c_inferred", "c_history", "c_by", "c_pos", "c_len", "c_op"),
     ),
     "link_rows": (
         f"link, claim, {_SPAN} FROM link_period",
@@ -996,13 +996,14 @@ class WorkingSet(Index):
         number: int,
         strength: int,
         inferred: int,
+        history: int,
         by: str,
         pos: int,
         length: int,
         op: int = -1,
     ) -> int:
         """Add what is said of a link."""
-        claim = self._append("claims", link, number, strength, inferred, by, pos, length, op)
+        claim = self._append("claims", link, number, strength, inferred, history, by, pos, length, op)
         claims = self.claims_of[link]
         claims.append(claim)
         self._undo.append(claims.pop)

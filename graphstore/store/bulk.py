@@ -34,7 +34,7 @@ DEFAULT_KIND = "fact"
 _BLOCK = 65_536  # rows for which is read ahead at once
 # columns with ids of things
 _NAMING = {"events": ("id",), "versions": ("node_id",), "links": ("source", "target")}
-_LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
+_LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "history", "metadata")
 
 # row number of a link that will be taken back -> its id, and when it begins
 _Opened = dict[int, tuple[str, datetime]]

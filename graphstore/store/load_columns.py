@@ -28,7 +28,7 @@ _COLUMNS = {
     ),
     "events": frozenset({*EVENT_FIELDS, "tx_from"}),
     "links": frozenset(
-        "id source kind target reason strength confidence created_by metadata "
+        "id source kind target reason strength confidence created_by history metadata "
         "valid_from valid_to tx_from tx_to".split()
     ),
 }

@@ -341,8 +341,11 @@ class Store(WholeStore):
         valid_to: TimeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         id: str | None = None,
+        history: bool = False,
     ) -> Link:
-        """Record `source kind target`, from `valid_from` (default: now) on. The same link again is the same link.
+        """Record `source kind target`, from `valid_from` on (default: now; where one end rests on the other or was caused by it, since that one began).
+        The same link again is the same link. `history`: one end was made from the other as that was (a summary, a lesson), so it is shaken only when
+        that was never so.
 
         Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect; ConflictError for
         a cycle, or an existing link with other attributes.
@@ -361,6 +364,7 @@ class Store(WholeStore):
                 valid_to,
                 metadata,
                 id,
+                history,
             )
             row = verbs.link_row(act, new)
             return act.linked([row])[0]

@@ -208,6 +208,8 @@ class Link(Value):
     strength: int | None
     confidence: Confidence
     created_by: str
+    history: bool = False
+    """One end was made from the other as that was: only what never was so shakes it."""
     metadata: Json
     source_standing: Standing
     target_standing: Standing

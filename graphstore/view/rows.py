@@ -343,7 +343,7 @@ class Rows:
         )
         said = Linked(
             index.l_name[link], index.l_kind[link], index.names[source], index.names[target], one, other, index.c_strength[claim] or None,
-            index.c_inferred[claim], index.c_by[claim], index.o_author[op], index.o_tx[op], index.k_from[row], _end(index.k_to[row]), index.k_tx[row],
+            index.c_inferred[claim], index.c_history[claim], index.c_by[claim], index.o_author[op], index.o_tx[op], index.k_from[row], _end(index.k_to[row]), index.k_tx[row],
             None if until > self.tx else until, None, None,
         )  # fmt: skip
         return link_from(said, body)

@@ -40,6 +40,7 @@ class Claim:
     created_by: str = "user"
     metadata: Json = field(default_factory=dict)
     inferred: bool = False
+    history: bool = False  # one end was made from the other as that was
     id: str | None = None  # the id wanted for a new link
 
     def body(self) -> Json:
@@ -266,7 +267,7 @@ class Linking:
         number = 1 + max(index.c_num[one] for one in claims) if claims else 1
         place = work.body(body) if body else (0, 0)
         made = index.add_claim(
-            link, number, claim.strength or 0, int(claim.inferred), claim.created_by, *place, op
+            link, number, claim.strength or 0, int(claim.inferred), int(claim.history), claim.created_by, *place, op
         )
         if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
             index.o_pos[op], index.o_len[op] = place
@@ -397,6 +398,7 @@ def claim_of(core: Core, row: int) -> Claim:
         index.c_by[number],
         body.get("metadata", {}),
         bool(index.c_inferred[number]),
+        bool(index.c_history[number]),
     )
 
 
@@ -420,4 +422,5 @@ def _attributes(claim: Claim) -> Json:
         "created_by": claim.created_by,
         "metadata": claim.metadata,
         "confidence": "inferred" if claim.inferred else "explicit",
+        "history": claim.history,
     }

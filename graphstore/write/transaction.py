@@ -16,7 +16,7 @@ from orjson import loads
 
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.chain import DESCRIBING, OWN, REQUIRES, dumps
+from graphstore.ledger.chain import DESCRIBING, HISTORY, OWN, REQUIRES, dumps
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import Mark, Taken
 from graphstore.read.happened import FIRST
@@ -825,12 +825,14 @@ class Composer:
     def _claims(self, claims: Numbers) -> list[Any]:
         index = self.index
         bodies = iter(self._bodies(index.c_pos, [claim for claim in claims if index.c_len[claim]]))
+        if any(index.c_history[claim] for claim in claims):
+            self.line.head["requires"] = (*self.line.head["requires"], HISTORY)
         return [
             [
                 index.l_name[index.c_link[claim]],
                 index.c_num[claim],
                 index.c_strength[claim] or None,
-                index.c_inferred[claim],
+                index.c_inferred[claim] + 2 * index.c_history[claim],
                 index.c_by[claim],
                 next(bodies) if index.c_len[claim] else None,
             ]

@@ -234,6 +234,7 @@ class NewLink(NamedTuple):
     valid_to: TimeLike | None = None
     metadata: Mapping[str, Any] | None = None
     id: str | None = None
+    history: bool = False
 
 
 def link_row(act: Act, new: NewLink, exactly_over: Wanted | None = None) -> int:
@@ -246,11 +247,19 @@ def link_row(act: Act, new: NewLink, exactly_over: Wanted | None = None) -> int:
         new.created_by,
         json_object("metadata", new.metadata) if new.metadata else {},
         sentence.confidence == "inferred",
+        new.history,
         None if new.id is None else text_of("link id", new.id),
     )
     if claim.inferred and sentence.kind.name == "supersedes":
         raise InvalidError(
             "a supersession is always explicit. Leave confidence out, or record a suspicion with another kind."
+        )
+    if not isinstance(new.history, bool):
+        raise InvalidError.choice("history", new.history, (True, False))
+    if claim.history and not sentence.kind.rests:
+        raise InvalidError(
+            f"history=True states that one end was made from the other as it was, but by {sentence.kind.name!r} neither end rests on the other. "
+            "Leave it out, or use derived_from."
         )
     ends = Ends(act.known(sentence.source), sentence.kind, act.known(sentence.target))
     if exactly_over is None:

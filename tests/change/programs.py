@@ -111,7 +111,8 @@ def _step(chance: random.Random, oracle: Oracle, prefix: str) -> Step | None:
         kinds = ["derived_from", "derived_from", "supports", "caused_by", "part_of", "corrects"]
         ends, kind = chance.choice([(id, other), (other, id)]), chance.choice(kinds)
         by_itself = kind != "part_of" and chance.random() < 0.5  # a part is one from when it is told
-        return Step("link", (ends[0], kind, ends[1]), {} if by_itself else span)
+        more = {"history": True} if kind != "part_of" and chance.random() < 0.3 else {}
+        return Step("link", (ends[0], kind, ends[1]), more if by_itself else {**span, **more})
     links = [link for link in oracle._now_links() if {link["source"], link["target"]} <= set(mine)]
     if verb == "unlink" and links:
         link = chance.choice(links)
