@@ -1238,8 +1238,10 @@ class Oracle:
 
     def _shakes(self, id: str, root: str, fall: Row, v: datetime, t: datetime) -> bool:
         """Whether a fall at the end of a way shakes a thing on it."""
-        if root in self._replaced(id, t) and (fall["word"] != "retracted" or fall["by"] == id):
+        if root in self._replaced(id, t) and fall["word"] != "retracted":
             return False
+        if fall["by"] is not None and root in self._replaced(id, t, "corrects"):
+            return False  # it says so itself
         if any(since < fall["seq"] <= upto for since, upto in self._looks(id, v, t)):
             return False
         return not (id in self.events and fall["word"] == "ended")  # what happened, happened
@@ -1283,11 +1285,12 @@ class Oracle:
                     found.append((link, base))
         return found
 
-    def _replaced(self, id: str, t: datetime) -> set[str]:
+    def _replaced(self, id: str, t: datetime, *kinds: str) -> set[str]:
         """What a thing itself supersedes or corrects: only what never was so counts of that."""
+        kinds = kinds or ("supersedes", "corrects")
         return {
             link["target"] for link in self.links
-            if link["source"] == id and link["kind"] in ("supersedes", "corrects") and believed(link, t)
+            if link["source"] == id and link["kind"] in kinds and believed(link, t)
         }  # fmt: skip
 
     def _confirms(self, id: str) -> bool:

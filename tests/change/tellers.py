@@ -290,8 +290,8 @@ class ByOracle:
         latest, root, links = min(o.shaken(id, v, t), key=lambda found: (-found[0].timestamp(), found[2]))
         ways = [
             way
-            for way, _, told, _ in o._ways((id,), v, t)
-            if (told, way[-1], len(way) - 1) == (latest, root, links)
+            for way, fall in o._ways((id,), False, v, t)
+            if (fall["told"], way[-1], len(way) - 1) == (latest, root, links)
         ]
         return min(ways)
 

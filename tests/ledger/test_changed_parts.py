@@ -87,8 +87,8 @@ def test_a_node_whose_first_description_is_undone_and_done_again_ended_between_i
     assert ["stands", "stands", "ended", "ended", "stands", "stands"] == standings(store, "late")
 
 
-def test_what_is_taken_back_to_its_last_part_after_it_ended_fell_when_it_was_taken_back_before(store, hours):
-    """It does not shake what was looked at since then: the time that is taken back now is none on which that rested."""
+def test_what_is_taken_back_to_its_last_part_after_it_ended_falls_once_more(store, hours):
+    """Nothing is left of it, so it shakes what was confirmed before, also where that rests on it over other times."""
     base, above = NODES[:2]
     for do in (
         lambda: store.link(above, "derived_from", base, valid_from=DAYS[2]),
@@ -101,9 +101,12 @@ def test_what_is_taken_back_to_its_last_part_after_it_ended_fell_when_it_was_tak
         do()
     assert ["stands", "stands", *["shaky"] * 4] == standings(store, above)
     hours.move()
+    store.confirm(above, reason="looked at it again")
+    assert ["stands"] * 6 == standings(store, above)
+    hours.move()
     store.retract(base, reason="wrong")
 
-    assert ["stands"] * 6 == standings(store, above)
+    assert ["stands", "stands", *["shaky"] * 4] == standings(store, above)
 
 
 @pytest.mark.parametrize("seed", seeds(4, 40, 1_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -161,12 +162,13 @@ def test_what_ended_shakes_and_what_has_not_begun_does_not(rumour: GraphStore, o
     assert ([] if over == "not_yet" else ["conclusion", "for-ever", "plan"]) == shaky(rumour.as_of(valid=at))
 
 
-def test_what_ended_passes_nothing_on_but_has_fallen_itself(rumour: GraphStore) -> None:
+def test_what_ended_has_fallen_itself_and_what_is_behind_it_still_counts(rumour: GraphStore) -> None:
     rumour.end("conclusion", at="2026-01-20")
     rumour.retract("rumour", reason="made up")
 
     assert ["plan"] == shaky(rumour)
-    assert "conclusion" == rumour.shaky()[0].root.id
+    assert "rumour" == rumour.shaky()[0].root.id
+    assert "conclusion" == rumour.as_of(tx=rumour.changes()[-2].tx).shaky()[0].root.id
     assert ["conclusion", "plan"] == sorted(shaky(rumour.as_of(valid="2026-01-10")))
 
 
@@ -216,7 +218,6 @@ def test_a_superseded_event_shakes_from_when_its_link_was_told(rumour: GraphStor
     [
         lambda s: s.confirm("conclusion", reason="asked around"),
         lambda s: s.confirm("conclusion", reason="asked around", source="ann"),
-        lambda s: s.revise("conclusion", {"what": "still so"}, minor=True),
     ],
 )
 def test_a_look_steadies_it_and_what_rests_on_it(
@@ -306,9 +307,10 @@ def test_a_split_is_no_new_word(rumour: GraphStore, clock: Clock) -> None:
 def test_a_description_counts_where_it_holds(rumour: GraphStore, clock: Clock) -> None:
     rumour.retract("rumour", reason="made up")
     clock.move(days=1)
-    rumour.revise("conclusion", {"what": "still so"}, valid_from="2026-01-20", minor=True)
+    rumour.revise("conclusion", {"what": "still so"}, valid_from="2026-01-20")
 
-    assert [] == shaky(rumour)
+    assert ["plan"] == shaky(rumour)
+    assert "conclusion" == rumour.shaky()[0].root.id
     assert ["conclusion", "plan"] == shaky(rumour.as_of(valid="2026-01-19"))
 
 
@@ -742,3 +744,15 @@ def test_an_older_fall_shakes_an_event_behind_what_ended_later(store: GraphStore
     store.end("other", at="2026-01-02")
     assert store.event("event").standing == "shaky"
     assert [(one.node.id, one.root.id) for one in store.shaky()] == [("middle", "other"), ("event", "ground")]
+
+
+@pytest.mark.parametrize("change", [{"minor": True}, {"tags": ["rumours"]}])
+def test_a_minor_change_and_other_tags_are_no_look(
+    rumour: GraphStore, clock: Clock, change: dict[str, Any]
+) -> None:
+    rumour.retract("rumour", reason="made up")
+    clock.move(days=1)
+    content = {"what": "still so"} if "minor" in change else rumour.node("conclusion").content
+    rumour.revise("conclusion", content, **change)
+
+    assert ["conclusion", "plan"] == shaky(rumour)
