@@ -217,7 +217,7 @@ class Spreading:
         roots = self._fallen & self._linked
         facts.load_dependants(roots)
         others = {ground.other for root in roots for ground in facts.dependants(root)}
-        facts.load_upright(others)
+        facts.load_spans(others)
         facts.shaky.load(others)
         asked = {}
         for root in roots:
@@ -232,12 +232,10 @@ class Spreading:
         facts.load_fallen(asked)
         new: Arriving = {}
         earlier: Arriving = {}
-        direct = []
-        for root, ground, counted in self._counted(asked):
-            direct.append((root, ground, counted))
-            looked = self._looked_first(ground.other)
+        direct = list(self._counted(asked))
+        for root, ground, counted in direct:
             for start, stop, fall in counted:
-                if fall.operation > looked:
+                if fall.operation >= self._first or fall.operation > self._looked_first(ground.other):
                     arriving = new if fall.operation >= self._first else earlier
                     arriving.setdefault(ground.other, []).append(Reached(start, stop, fall, root))
         self._spread(new)
@@ -252,7 +250,9 @@ class Spreading:
         since, until = ground.start, ground.stop
         over = [
             (max(start, since), min(stop, until))
-            for start, stop, looked in self._facts.upright(entity)
+            for start, stop, looked in (
+                self._facts.spans(entity) if looked_before == OPEN else self._facts.upright(entity)
+            )
             if start < until and since < stop and looked < looked_before
         ]
         return over if periods == _ALWAYS else _common(over, periods)
@@ -463,6 +463,7 @@ class Spreading:
         facts, unknown = self._facts, set[int]()
         while level:
             facts.load_below(level)
+            facts.load_upright(entity for entity, arrived in level.items() if self._may_be_covered(entity, arrived))
             further: Arriving = {}
             for entity, arrived in level.items():
                 if self._reaching(entity) is None and any(
@@ -483,9 +484,19 @@ class Spreading:
             level = further
         return unknown
 
+    def _may_be_covered(self, entity: int, arrived: list[Reached]) -> bool:
+        """Return True if somebody may have looked at an entity since any of some falls. After those of this transaction only its own looks are."""
+        touched = self._touched
+        return (
+            entity in touched.fallen
+            or entity in touched.itself
+            or any(one.fall.operation < self._first for one in arrived)
+        )
+
     def _passing(self, entity: int, arrived: list[Reached]) -> list[Reached]:
         """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them."""
-        upright, stopped = self._facts.upright(entity), self._known.stopped
+        is_covered, stopped = self._may_be_covered(entity, arrived), self._known.stopped
+        upright = self._facts.upright(entity) if is_covered else self._facts.spans(entity)
         reached = self._reaching(entity)
         kept = self._gained if reached is None else self._reached
         reached = self._gained.get(entity, []) if reached is None else reached
@@ -499,7 +510,7 @@ class Spreading:
             if not parts:
                 continue
             cause, is_never_so = (fall, root), fall.word in NEVER_SO
-            if entity in self._facts.covered:
+            if is_covered and entity in self._facts.covered:
                 parts = self._without_covered(parts, cause, entity)
             holes = [
                 one[:2]

@@ -359,6 +359,7 @@ class Facts:
         [(self._any_undone, any_covered)] = self.fetch(_ANY)
         self.resting: Mapping[str, frozenset[str]] = resting_kinds(fetch)
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
+        self._spans: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
         self._whole: dict[tuple[int, Instant], list[Fall]] = {}
@@ -473,13 +474,12 @@ class Facts:
         """Read what rests on entities, and how those stand; of a few entities, also what rests on that, and so on."""
         missing = self._with_ahead(entities, self._dependants, _DEPENDANTS_AHEAD)
         self.load_dependants(missing)
-        self.load_upright(missing)
+        self.load_spans(missing)
         self.shaky.load(missing)
 
     def load_above(self, entities: Collection[int]) -> None:
         """Read what entities rest on, and what may have become of that; of a few entities, also what that rests on, and so on."""
         missing = self._with_ahead(entities, self.grounds, _GROUNDS_AHEAD)
-        self.load_upright(missing)
         self.grounds.load(missing)
         bases = {ground.other for entity in (*missing, *entities) for ground in self.grounds[entity]}
         self.may_have_fallen.load(bases)
@@ -949,6 +949,42 @@ class Facts:
 
     # ------------------------------------------------------------------ where an entity stands
 
+    def spans(self, entity: int) -> list[tuple[Instant, Instant, int]]:
+        """Return the parts of `upright` as few as possible, each with -1: for falls that nobody has looked at since."""
+        if entity not in self._spans:
+            self.load_spans((entity,))
+        return self._spans[entity]
+
+    def load_spans(self, entities: Iterable[int]) -> None:
+        """Read where falls may reach entities, but not who looked at these."""
+        missing = [entity for entity in entities if entity not in self._spans]
+        if not missing:
+            return
+        self.believed.load(missing)
+        self.entities.load(missing)
+        believed, entities = self.believed, self.entities
+        nodes = [entity for entity in missing if not entities[entity][0][1] and believed[entity]]
+        self.absence.load(entity for entity in nodes if not _is_plain(believed[entity]))
+        for entity in missing:
+            if entities[entity][0][1]:
+                self._spans[entity] = self._upright_of_event(entity)
+            elif not believed[entity] or (_is_plain(believed[entity]) and believed[entity][0][2] < 0):
+                self._spans[entity] = believed[entity]
+            else:
+                since, retracted = believed[entity][0][0], self._retracted(entity)
+                self._spans[entity] = [
+                    (*part, -1)
+                    for part in (without_all((since, OPEN), self._unbelieved(entity, retracted)) if retracted else [(since, OPEN)])
+                ]
+
+    def _retracted(self, entity: int) -> list[Period]:
+        return [part[:2] for part in self.absence[entity] if part[2] == "retracted"]
+
+    def _unbelieved(self, entity: int, periods: Iterable[Period]) -> list[Period]:
+        """Return the parts of periods over which an entity is not believed."""
+        believed = coalesce(part[:2] for part in self.believed[entity])
+        return without_periods(periods, believed)
+
     def upright(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Return over which parts of valid time falls may reach an entity: where it stands, and where it has ended, since what is behind it counts
         there still. Each with the operation that looked at it last (-1: none), in order."""
@@ -957,23 +993,17 @@ class Facts:
         return self._upright[entity]
 
     def load_upright(self, entities: Iterable[int]) -> None:
-        """Read where falls may reach entities."""
+        """Read where falls may reach entities, and who looked at these."""
         missing = [entity for entity in entities if entity not in self._upright]
         if not missing:
             return
-        self.believed.load(missing)
-        self.entities.load(missing)
-        believed, entities = self.believed, self.entities
-        nodes = [entity for entity in missing if not entities[entity][0][1]]
-        self.absence.load(entity for entity in nodes if believed[entity] and not _is_plain(believed[entity]))
-        changes = self._changes_of({entity for entity in nodes if believed[entity] and believed[entity][0][2] == 0})
+        self.load_spans(missing)
+        changed = {entity for entity in missing if any(part[2] == 0 for part in self.believed[entity][:1])}
+        changes = self._changes_of(changed) if changed else {}
         for entity in missing:
-            if entities[entity][0][1]:
-                self._upright[entity] = self._upright_of_event(entity)
-            elif _is_plain(believed[entity]) and (not believed[entity] or believed[entity][0][2] < 0):
-                self._upright[entity] = believed[entity]
-            else:
-                self._upright[entity] = self._upright_of_node(entity, changes.get(entity, _NO_ROWS))
+            self._upright[entity] = (
+                self._upright_of_node(entity, changes[entity]) if entity in changes else self._spans[entity]
+            )
         for entity, by in self._each(_CONFIRMED, missing, OPEN):
             while by is not None and (by in self._coverage or not self.counts(by)):
                 if by in self._coverage and self.counts(by):
@@ -999,7 +1029,7 @@ class Facts:
         """See `upright`. `changes`: the last changes of the content, the oldest first. A change is a look at what it changed; where a node has
         ended, what it was last counts."""
         believed = self.believed[entity]
-        retracted = [part[:2] for part in self.absence[entity] if part[2] == "retracted"]
+        retracted = self._retracted(entity)
         following = [*(start for start, *_ in believed[1:]), OPEN]
         found: list[tuple[Instant, Instant, int]] = []
         for (since, until, _), begins in zip(believed, following, strict=True):
