@@ -682,6 +682,7 @@ _LISTED = (
         **_ROWS}),
     Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _tell("review"), at=True, words={
         "settled": Word("Also what is decided, or over.", type="bool"), "limit": Word("At most so many of each. [100]", type="int")}),
+    Command("grounds", READ, "What it rests on, and how much of that still stands.", "grounds", show=_text),
     Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
         "limit": Word("At most so many. [100]")}),
     # write

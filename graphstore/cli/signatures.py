@@ -23,6 +23,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "evict": ("write", "store", "before:time larger_than:int kinds:many keep_audit:bool=True ids:many reason"),
     "fold": ("write", "store", "members!:many --into! reason"),
     "gasoline.import_gasoline": ("write", "store", "path!:path"),
+    "grounds": ("read", "view", "id!"),
     "history": ("read", "view", "id!"),
     "imports.import_csv": ("write", "store", "path!:path mapping!:path"),
     "imports.import_git": ("write", "store", "path!:path ref=HEAD"),

@@ -1015,6 +1015,17 @@ class Facts:
                     (start, stop, max(other, looked)) for start, stop, other in self._upright[entity]
                 ]
 
+    def is_covered(self, entity: int, fall: Fall, valid: Instant, *, with_merged: bool = True) -> bool:
+        """Return True if a fall does not reach an entity at an instant: that does not stand there, or was looked at since.
+
+        `with_merged`: looks that came with a merge count too.
+        """
+        operation = fall.operation
+        if not any(start <= valid < stop and looked < operation for start, stop, looked in self.upright(entity)):
+            return True
+        covered = self.covered.get(entity, ()) if with_merged else ()
+        return any(one.start <= valid < one.stop and one.after < operation <= one.upto for one in covered)
+
     def _changes_of(self, entities: Collection[int]) -> dict[int, list[tuple[Instant, Instant, int, bool]]]:
         """Return the last changes of the contents of entities over the time over which they are believed."""
         periods = {entity: [part[:2] for part in self.believed[entity]] for entity in entities}

@@ -23,6 +23,7 @@ from graphstore.values.models import (
 )
 from graphstore.values.period import during, when
 from graphstore.values.text import because, described, given_text, line
+from graphstore.values.vocabulary import Fall
 
 
 class Recorded(Value):
@@ -113,8 +114,55 @@ OUTSIDE = "something outside your scope"
 """The id of a foundation that a token with scopes does not see."""
 
 
+class Foundation(Value):
+    """One thing that another rests on, by which link, and what became of it as far as it counts for that link."""
+
+    id: str
+    standing: Standing
+    link: Link
+    stands: bool
+    """No invalidation of it reaches the coordinate, but for a revision."""
+    how: Fall | None
+    """How it was invalidated; `shaky`: by what it rests on itself. None: it was not."""
+    who: str | None
+    why: str | None
+    recorded_at: datetime | None
+    """When the invalidation was recorded."""
+    rechecked: bool
+    """What rests on it was confirmed, or its content changed, since: the invalidation shakes it no more."""
+
+    def __str__(self) -> str:
+        if self.how is None:
+            return f"{self.id} stands" if self.standing == "stands" else f"{self.id} ({self.standing.replace('_', ' ')}) is as it was"
+        if self.recorded_at is None:
+            return f"{self.id} is shaky itself"
+        checked = ", and was rechecked since" if self.rechecked else ""
+        return f"{self.id} was {self.how}, recorded {when(self.recorded_at)}{because(self.why)}{checked}"
+
+
+class Grounds(Value):
+    """What a thing rests on: `stand` of its `of` foundations still stand. `shaky`: what makes it shaky, if anything does."""
+
+    node: Node | Event
+    stand: int
+    of: int
+    foundations: tuple[Foundation, ...]
+    shaky: Shaky | None
+
+    def __str__(self) -> str:
+        if not self.foundations:
+            return f"{_name(self.node)} rests on nothing."
+        return f"{_name(self.node)} rests on {counted(self.stand, self.of)}: {'; '.join(map(str, self.foundations))}."
+
+
+def counted(stand: int, of: int) -> str:
+    """Return the words for how many foundations still stand."""
+    return f"{of} {'thing' if of == 1 else 'things'}, of which {stand} still {'stands' if stand == 1 else 'stand'}"
+
+
 class Shaky(Value):
-    """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the fall was recorded."""
+    """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the fall was recorded. `stand` of its `of`
+    foundations still stand."""
 
     node: Node | Event
     root: Node | Event
@@ -122,6 +170,9 @@ class Shaky(Value):
     """The way to the root, the nearest first. Of many things along one chain each shares the rest of the way with the next."""
     why: str | None
     recorded_at: datetime
+    stand: int = 0
+    of: int = 0
+    foundations: tuple[Foundation, ...] = ()
 
     @field_serializer("links")
     def _links(self, links: Sequence[Link]) -> list[Link]:
@@ -137,7 +188,10 @@ class Shaky(Value):
             if self.root.standing == "evicted" and isinstance(self.root, Event)
             else f"was {'revised' if self.root.standing in UPRIGHT else self.root.standing}"
         )
-        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}. It rests on it by {path}."
+        text = f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}. It rests on it by {path}."
+        if self.of < 2:
+            return text
+        return f"{text} It rests on {counted(self.stand, self.of)}: {'; '.join(map(str, self.foundations))}."
 
 
 class Step(Value):

@@ -7,7 +7,7 @@ followed from what was invalidated to what rests on it, the latest fall first. N
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
@@ -15,15 +15,16 @@ from graphstore.ledger.past_rows import past_rows
 from graphstore.ledger.standing_facts import Facts, Fall, FallenPart, Ground
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
-from graphstore.read.index_of_rows import ENTITIES_NUMBERED, FORGOTTEN, SHAKY, Number
+from graphstore.read.ids import resolve
+from graphstore.read.index_of_rows import ENTITIES_NUMBERED, ENTITY_NUMBER, FORGOTTEN, SHAKY, Number
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
 from graphstore.read.operations import done_by
 from graphstore.read.points import Point, as_json
-from graphstore.values.findings import OUTSIDE, Shaky
+from graphstore.values.findings import OUTSIDE, Foundation, Grounds, Shaky
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import Link, Node
-from graphstore.values.period import Instant, moment
+from graphstore.values.period import Instant, Period, moment
 from graphstore.values.vocabulary import NEVER_SO, UPHOLDING
 from graphstore.values.ways import Ways
 
@@ -67,6 +68,7 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
     with no_collecting():
         found = list(islice(_with_outside(point), most))
         links, done = _links(point, found), done_by(point, {one.op for one in found})
+        foundations = _foundations(point, [one.ent for one in found])
         ends = [end for row in links.values() for end in (row.source, row.target)]
         numbers = dict.fromkeys(number for one in found for number in (one.ent, one.root))
         names = {
@@ -87,10 +89,76 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
                     "links": ways.of(one.path, link) if one.path else (),
                     "why": done[one.op][2] if one.op in done else None,
                     "recorded_at": moment(one.fell_at),
+                    **_counted(foundations[one.ent]),
                 }
             )
             for one in found
         ]
+
+
+def grounds(point: Point, id: str) -> Grounds:
+    """Return what a thing rests on here, each with what became of it, and what makes the thing shaky. Raises NotFoundError for an unknown id."""
+    entity, _ = resolve(point, id)
+    [number] = point.rows(ENTITY_NUMBER, id=entity.id)
+    node = things(point, (entity.id,))[entity.id]
+    found = [one for one in shaky(point) if one.node.id == entity.id] if node.standing == "shaky" else []
+    counted = _counted(_foundations(point, [number.number])[number.number])
+    return Grounds.made({"node": node, **counted, "shaky": found[0] if found else None})
+
+
+def _counted(foundations: tuple[Foundation, ...]) -> dict[str, Any]:
+    stand = sum(one.stands for one in foundations)
+    return {"stand": stand, "of": len(foundations), "foundations": foundations}
+
+
+def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Foundation, ...]]:
+    """Return what each of some things rests on here, in the order in which the links were recorded."""
+    facts, here = Facts(past_rows(point.database, point.tx)), (point.valid, point.valid + 1)
+    facts.grounds.load(entities)
+    found: dict[tuple[int, int], Fall | None] = {}
+    asked: dict[int, tuple[list[Period], list[Ground]]] = {}
+    for ent in entities:
+        for ground in facts.grounds[ent]:
+            if ground.start <= point.valid < ground.stop:
+                found[ent, ground.link] = None
+                base = ground.other
+                never_so = ground.never_so or ent in facts.replacers(base)
+                grounds = asked.setdefault(base, ([here], []))[1]
+                grounds.append(ground._replace(other=ent, never_so=int(never_so)))
+    facts.load_fallen(asked)
+    for base, parts in facts.falls(asked).items():
+        for ground in asked[base][1]:
+            for part in parts:
+                for _, _, fall in facts.counted(part, base, ground):
+                    if not (fall.word == "ended" and facts.entity(ground.other).is_event):
+                        found[ground.other, ground.link] = max(fall, found[ground.other, ground.link] or fall)
+    made: dict[int, list[Foundation]] = {ent: [] for ent in entities}
+    done = done_by(point, {fall.operation for fall in found.values() if fall is not None})
+    links = _links_over(point, [link for _, link in found])
+    upholding = [(ent, links[link], fall) for (ent, link), fall in found.items() if link in links]
+    shown = things(point, {end for _, row, _ in upholding for end in (row.source, row.target)})
+    for ent, row, fall in upholding:
+        base = row.source if row.kind in UPHOLDING else row.target
+        how = None if fall is None else fall.word
+        if fall is None and shown[base].standing == "shaky" and "shaky" in facts.resting[row.kind]:
+            how = "shaky"
+        _, who, why = done[fall.operation] if fall is not None and fall.operation in done else ("", None, None)
+        made[ent].append(
+            Foundation.made(
+                {
+                    "id": base,
+                    "standing": shown[base].standing,
+                    "link": link_of(point, row, shown[row.source].standing, shown[row.target].standing),
+                    "stands": how in (None, "revised", "shaky"),
+                    "how": how,
+                    "who": who,
+                    "why": why,
+                    "recorded_at": None if fall is None else moment(facts.operation(fall.operation)[0]),
+                    "rechecked": fall is not None and facts.is_covered(ent, fall, point.valid),
+                }
+            )
+        )
+    return {ent: tuple(foundations) for ent, foundations in made.items()}
 
 
 def _with_outside(point: Point) -> Iterator[ShakyEntity]:
@@ -281,15 +349,12 @@ class _Following:
     def _shakes(self, fallen: Fallen, ent: int) -> bool:
         """Return True if a fall at the end of a way shakes a thing on it."""
         facts, fall = self._facts, fallen.fall
-        if not any(
-            start <= self._valid < stop and looked < fall.operation
-            for start, stop, looked in facts.upright(ent)
-        ):
+        if facts.is_covered(ent, fall, self._valid, with_merged=False):
             return False
         if (fall.word == "ended" and facts.entity(ent).is_event) or facts.is_exempt(ent, fall, fallen.root):
             self._passed.add(ent)
             return False
-        if any(one.start <= self._valid < one.stop and one.after < fall.operation <= one.upto for one in facts.covered.get(ent, ())):
+        if facts.is_covered(ent, fall, self._valid):
             self._passed.add(ent)
             return False
         return True
@@ -312,6 +377,10 @@ def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
             seen.add(id(path))
             numbers[path[0]] = None
             path = path[1]
-    held = dict(point.database.rows(_HELD, (as_json(list(numbers)), point.valid, point.tx)))
+    return _links_over(point, list(numbers))
+
+
+def _links_over(point: Point, numbers: list[int]) -> dict[int, Linked]:
+    held = dict(point.database.rows(_HELD, (as_json(numbers), point.valid, point.tx)))
     rows = point.rows(LINKS_OVER, periods=as_json(list(held.values())))
     return dict(zip(held, rows, strict=True))

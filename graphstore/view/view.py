@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Inspection,
         LinkInspection,
         LinkSupersession,
+        Grounds,
         Shaky,
         Supersession,
         ViewDiff,
@@ -453,6 +454,12 @@ class Reader(Painted):
         their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
         """
         return self._by_rows(walks.paths, source, target, kinds, direction, limit, depth)
+
+    def grounds(self, id: str) -> Grounds:
+        """Return what a thing rests on here: its foundations, how many of them still stand, which were invalidated, how, when and why, and what makes the
+        thing shaky. Raises NotFoundError for an unknown id.
+        """
+        return self._by_rows(shaken.grounds, id)
 
     def shaky(self, limit: int | None = None) -> list[Shaky]:
         """What stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
