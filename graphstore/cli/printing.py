@@ -356,6 +356,8 @@ def _inspection(found: findings.Inspection, out: Console) -> None:
     if found.same_topic:
         topics = (link.target for link in found.same_topic)
         out.print(f"\nof the same topic: {', '.join(topics)}", style="dim")
+    if found.grounds is not None and found.grounds.of:
+        out.print(f"\nrests on: {findings.counted(found.grounds)}", style="dim")
     if found.confirmations:
         out.print(f"\nconfirmations: {found.confirmations}", style="dim")
     if len(found.history) > 1:

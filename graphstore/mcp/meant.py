@@ -12,7 +12,7 @@ from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
 from graphstore.memory import recall
 from graphstore.search import search as searched
 from graphstore.values import sameness
-from graphstore.values.findings import OUTSIDE, Step, Supersession, words
+from graphstore.values.findings import OUTSIDE, Grounds, Step, Supersession, counted, words
 from graphstore.values.models import UPRIGHT, Event, Link, Node
 from graphstore.values.period import during, instant, moment, when
 from graphstore.values.text import given_text, line
@@ -207,12 +207,11 @@ def why(
     node: Node | Event,
     operations: Sequence[Done],
     causes: Sequence[Reached],
-    resting: Sequence[Link],
+    grounds: Grounds | None,
     replaced: Sequence[Link],
-    shaken: Sequence[str],
     until: datetime | None = None,
 ) -> str:
-    """Why a thing is as it is. `shaken`: what fell below it, and how, in a sentence each; `until`: until when it held."""
+    """Return why a thing is as it is. `grounds`: what it rests on; `until`: until when it held."""
     sentences = [state(node, until)]
     for done in operations[:_STEPS]:
         who = f" by {done.who}" if done.who else ""
@@ -227,10 +226,11 @@ def why(
             + ", ".join(f"{each.id} ({_quoted(each.statement)})" for each in causes[:_STEPS])
             + "."
         )
-    sentences += shaken[:1]
-    fallen = [link for link in resting if link.target_standing not in ("stands", "shaky")]
-    if fallen and not shaken:
-        sentences.append("It rests on what has fallen: " + ", ".join(f"{link.target} ({link.target_standing})" for link in fallen) + ".")  # fmt: skip
+    shaken = None if grounds is None else grounds.shaky
+    if shaken is not None:
+        sentences.append(str(shaken))
+    if grounds is not None and grounds.stand < grounds.of and (shaken is None or shaken.of < 2):
+        sentences.append(f"{counted(grounds)}.")
     if len(sentences) == 1:
         sentences.append("No reason is recorded.")
     return " ".join(sentences)

@@ -66,6 +66,7 @@ def inspect(point: Point, id: str) -> Inspection | LinkInspection:
             "history": tuple(version_of(point, period) for period in history),
             "same_topic": tuple(link for link in begun if link.kind == _SAME_TOPIC),
             "confirmations": len(confirmed),
+            "grounds": None,
         }
     )
 

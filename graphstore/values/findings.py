@@ -86,6 +86,8 @@ class Inspection(Shown):
     history: tuple[Version, ...]
     same_topic: tuple[Link, ...] = ()
     confirmations: int = 0
+    grounds: Grounds | None = None
+    """What it rests on; None where it rests on nothing."""
 
 
 class LinkInspection(Value):
@@ -152,12 +154,13 @@ class Grounds(Value):
     def __str__(self) -> str:
         if not self.foundations:
             return f"{_name(self.node)} rests on nothing."
-        return f"{_name(self.node)} rests on {counted(self.stand, self.of)}: {'; '.join(map(str, self.foundations))}."
+        return f"{_name(self.node)}: {counted(self)}."
 
 
-def counted(stand: int, of: int) -> str:
-    """Return the words for how many foundations still stand."""
-    return f"{of} {'thing' if of == 1 else 'things'}, of which {stand} still {'stands' if stand == 1 else 'stand'}"
+def counted(found: Grounds | Shaky) -> str:
+    """Return the words for how many foundations still stand, and what became of each."""
+    word = "foundation" if found.of == 1 else "foundations"
+    return f"{found.stand} of {found.of} {word} still {'stands' if found.of == 1 else 'stand'}: {'; '.join(map(str, found.foundations))}"
 
 
 class Shaky(Value):
@@ -191,7 +194,7 @@ class Shaky(Value):
         text = f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}. It rests on it by {path}."
         if self.of < 2:
             return text
-        return f"{text} It rests on {counted(self.stand, self.of)}: {'; '.join(map(str, self.foundations))}."
+        return f"{text} {counted(self)}."
 
 
 class Step(Value):

@@ -17,10 +17,11 @@ from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
 from graphstore.read.ids import resolve
 from graphstore.read.index_of_rows import ENTITIES_NUMBERED, ENTITY_NUMBER, FORGOTTEN, SHAKY, Number
+from graphstore.read.inspected import inspect
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
 from graphstore.read.operations import done_by
 from graphstore.read.points import Point, as_json
-from graphstore.values.findings import OUTSIDE, Foundation, Grounds, Shaky
+from graphstore.values.findings import OUTSIDE, Foundation, Grounds, Inspection, LinkInspection, Shaky
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import Link, Node
@@ -96,12 +97,27 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
         ]
 
 
+def inspect_with_grounds(point: Point, id: str) -> Inspection | LinkInspection:
+    """Return one thing with all about it, and what it rests on. Raises NotFoundError for an unknown id."""
+    found = inspect(point, id)
+    if isinstance(found, LinkInspection):
+        return found
+    kinds = {name for name, kind in point.vocabulary.kinds.items() if kind.rests}
+    resting = any(link.kind in kinds for link in found.links)
+    if resting or any(link.kind in UPHOLDING for link in found.backlinks):
+        return Inspection.made({**dict(found), "grounds": _grounds_of(point, found.node)})
+    return found
+
+
 def grounds(point: Point, id: str) -> Grounds:
     """Return what a thing rests on here, each with what became of it, and what makes the thing shaky. Raises NotFoundError for an unknown id."""
     entity, _ = resolve(point, id)
-    [number] = point.rows(ENTITY_NUMBER, id=entity.id)
-    node = things(point, (entity.id,))[entity.id]
-    found = [one for one in shaky(point) if one.node.id == entity.id] if node.standing == "shaky" else []
+    return _grounds_of(point, things(point, (entity.id,))[entity.id])
+
+
+def _grounds_of(point: Point, node: Node | Event) -> Grounds:
+    [number] = point.rows(ENTITY_NUMBER, id=node.id)
+    found = [one for one in shaky(point) if one.node.id == node.id] if node.standing == "shaky" else []
     counted = _counted(_foundations(point, [number.number])[number.number])
     return Grounds.made({"node": node, **counted, "shaky": found[0] if found else None})
 

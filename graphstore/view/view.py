@@ -16,7 +16,6 @@ from graphstore.read import (
     described,
     differing,
     ids,
-    inspected,
     linked,
     operations,
     settings,
@@ -48,10 +47,10 @@ if TYPE_CHECKING:
         Change,
         Contradiction,
         FieldChange,
+        Grounds,
         Inspection,
         LinkInspection,
         LinkSupersession,
-        Grounds,
         Shaky,
         Supersession,
         ViewDiff,
@@ -265,8 +264,8 @@ class Reader(Painted):
     @overload
     def inspect(self, id: str) -> Inspection: ...
     def inspect(self, id: str) -> Inspection | LinkInspection:
-        """One thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods."""
-        return self._by_rows(inspected.inspect, id)
+        """One thing with any standing, its links both ways, its believed history, and what it rests on; of a link its ends and its believed periods."""
+        return self._by_rows(shaken.inspect_with_grounds, id)
 
     # ------------------------------------------------------------------ many things
 
