@@ -12,18 +12,20 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, cast
 
+from graphstore.ledger.chain import DESCRIBING
 from graphstore.read.happened import FIRST
 from graphstore.search.source import description
 from graphstore.values.findings import Merge
 from graphstore.values.models import Json
-from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, moment, overlap, without_all
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, moment, overlap, without_all
 from graphstore.view.sight import Core
-from graphstore.write.changes_since import LineCore
+from graphstore.write.changes_since import Contained, LineCore
 from graphstore.write.linking import Claim, Ends, Linking, claim_of
 from graphstore.write.merge_plan import MergePlan, between, triple_of
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import TRUST, Trust, last_to_rank
 
+RECHECKING = frozenset({"confirm", *DESCRIBING})
 Act = Callable[[], object]
 Acts = defaultdict[int, list[Act]]  # what to do by operations of the branch
 
@@ -49,6 +51,7 @@ class Carrying:
     def write(self) -> Merge:
         """Write the plan in the caller's transaction."""
         work, plan = self.work, self.plan
+        first = len(self.mine.o_tx)
         verb = "pull" if self.theirs.branch is None else "merge"
         work.branches.append([verb, self.name])
         work.op(verb, self.name)
@@ -63,6 +66,7 @@ class Carrying:
         for link in self.links:
             self._taken(link)
         self._arguments()
+        self._note_coverage(first)
         work.carried = True
         self.mine._said.clear()
         for ent, share in plan.things.items():
@@ -255,6 +259,16 @@ class Carrying:
             entry = dict(self.since.entries.get(op, {}))
             count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
             self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
+
+    def _note_coverage(self, first: int) -> None:
+        """Note which invalidations the rechecks cover that came over: those that their line contained. The operations of this merge begin with number `first`."""
+        rechecks = {ours: op for op, ours in self.ops.items() if self.theirs.o_verb[op] in RECHECKING}
+        contained = Contained(self.trunk, self.branch) if rechecks else None
+        for ours, op in sorted(rechecks.items()):
+            assert contained is not None
+            ranges = coalesce([*contained.before(op), (first - 1, ours)])
+            if ranges != [(-1, ours)]:
+                self.work.covers[ours] = ranges
 
     def _writer(self, op: int) -> Trust:
         """Return the trust that the trunk has in who did an operation on the branch: in the source of what it described, else in its author."""

@@ -18,7 +18,7 @@ from graphstore.read.columns import Gap
 from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import Source
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, instant
+from graphstore.values.period import OPEN, Instant, Period, instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
 
@@ -37,10 +37,20 @@ SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (t
 TAKEN = f"(SELECT link, tx_from, tx_to FROM all_taken WHERE +number < {SPAN})"  # of the trunk
 _TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
 _ALIASES = "SELECT ordinal FROM alias WHERE branch = ? AND entity = ? AND version = ?"
+_IS_TRANSFER = "verb = ?{0} AND (?{1} = '[]' OR subject IN (SELECT value FROM json_each(?{1})))"
+_TAKEN_OVER = f"""
+SELECT (SELECT tx FROM operation WHERE number = ?1),
+  (SELECT tx FROM operation WHERE number < ?1 AND {_IS_TRANSFER.format(2, 3)} ORDER BY number DESC LIMIT 1)
+"""
+_GIVEN = f"""
+SELECT min(number), max(number) FROM operation WHERE tx > ?3 AND tx IN (
+  SELECT tx FROM operation WHERE ({_IS_TRANSFER.format(1, 2)}) OR (tx <= ?4 AND verb IN (SELECT value FROM json_each(?5)))
+) GROUP BY tx
+"""
 NONE = 1 << 62  # above all numbers of operations
 
 
-STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _ALIASES)
+STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _ALIASES, _TAKEN_OVER, _GIVEN)
 """All statements; that on links takes the table of what supersessions took, `TAKEN` of the trunk and `taken_ever` of a branch."""
 
 
@@ -167,6 +177,28 @@ class ChangesSince:
     def turns(self, ent: int) -> Iterable[Gap]:
         """Return when operations changed the content of an entity, also before the instant."""
         return self._rows(_TURNS, (ent,))
+
+
+class Contained:
+    """Finds which operations of one line of belief another one contained when it did something."""
+
+    def __init__(self, mine: Core, theirs: Source) -> None:
+        assert isinstance(theirs, LineCore)
+        self._mine, self._theirs = mine.rows.database, theirs.database
+        line = self._theirs.line if self._mine.line is TRUNK else self._mine.line
+        self._fork, lineage = line.forked, orjson.dumps(line.lineage).decode()
+        self._verbs = ("pull", "[]"), ("merge", lineage)
+        if self._mine.line is not TRUNK:
+            self._verbs = self._verbs[1], self._verbs[0]
+
+    def before(self, operation: int) -> list[Period]:
+        """Return ranges of this line's operations: each after one number, up to another. `operation`: one of the other line."""
+        [(at, taken)] = self._theirs.rows(_TAKEN_OVER, (operation, *self._verbs[0]))
+        upto = self._fork if taken is None else taken
+        [(last,)] = self._mine.rows("SELECT max(number) FROM operation WHERE tx <= ?", (upto,))
+        # what came from there earlier, and what was forgotten: that is noted on each line
+        given = self._mine.rows(_GIVEN, (*self._verbs[1], self._fork, at, orjson.dumps(list(FORGETTING)).decode()))
+        return [(-1, -1 if last is None else last), *((start - 1, stop) for start, stop in given)]
 
 
 class SharedVersions:

@@ -16,7 +16,7 @@ from orjson import loads
 
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.chain import DESCRIBING, HISTORY, OWN, REQUIRES, dumps
+from graphstore.ledger.chain import COVERS, DESCRIBING, HISTORY, OWN, REQUIRES, dumps
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import Mark, Taken
 from graphstore.read.happened import FIRST
@@ -103,6 +103,7 @@ class Transaction:
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.lengths()
+        self.covers: dict[int, list[Period]] = {}  # of rechecks that came with a merge: ranges of operations, after one, up to another
         self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
         # of those: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
@@ -604,6 +605,7 @@ class Composer:
             head[name] = _LISTS[name](self, numbers)
             if name == "ops":
                 self._write_args(head, numbers)
+                self._write_covers(head, numbers)
         self.first_op += len(head.get("ops", ()))
         return self.line
 
@@ -615,6 +617,16 @@ class Composer:
             args["*"] = {"verb": "bulk_load"}
         if args:
             head["args"] = args
+
+    def _write_covers(self, head: dict[str, Any], ops: Numbers) -> None:
+        """Record which invalidations rechecks cover that came with a merge, where these are not all before."""
+        covers = self.work.covers
+        if found := [op for op in ops if op in covers] if covers else ():
+            head["requires"] = (*head["requires"], COVERS)
+            head["covers"] = {
+                str(op - self.first_op): [[-1 if after < 0 else after % SPAN, upto % SPAN] for after, upto in covers[op]]
+                for op in found
+            }
 
     def _record_starts(self, rows: Numbers) -> None:
         """Record when what an operation of a bulk load describes begins, where the rows that are left of it begin otherwise, or none is left."""

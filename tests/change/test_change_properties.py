@@ -14,7 +14,7 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, GraphStore, NotFoundError
-from tests.change.oracle import UPRIGHT, Oracle
+from tests.change.oracle import UPRIGHT, Oracle, Undecided
 from tests.change.programs import (
     DAYS,
     SEEDS,
@@ -206,6 +206,38 @@ def test_after_a_merge_without_conflict_every_word_is_what_the_branch_said(seed:
             # what came and went on the branch, and no link names, does not come
             assert found.get(key, word) == word and (key in found or word not in UPRIGHT), key
         assert set(found) <= set(said)
+        assert store.verify().ok, store.verify().problems
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_recheck_that_comes_with_a_merge_covers_what_its_branch_contained(seed: int) -> None:
+    chance, hours = random.Random(seed), Hours()
+    trunk = Oracle(hours)
+    base = draw(chance, 14, trunk, hours)
+    for _ in range(12):  # where both sides do something to one thing, another rule decides
+        mine, branch, since = trunk.fork(), trunk.fork(), trunk.last
+        there = draw(chance, chance.randint(1, 3), branch, hours)
+        here = draw(chance, chance.randint(1, 3), mine, hours)
+        hours.move()
+        try:
+            mine.merge(branch, since)
+        except Undecided:
+            continue
+        break
+    else:
+        return
+    store, clock = told_in_groups(base, [1] * len(base))
+    with store:
+        line = store.branch("plan")
+        sides = [(line, step) for step in there] + [(store, step) for step in here]
+        if chance.random() < 0.5:
+            sides = sides[len(there) :] + sides[: len(there)]
+        for target, step in sides:
+            clock.move()
+            tell_store(target, step)
+        clock.move()
+        assert () == store.merge("plan").conflicts
+        assert expected_words(mine) == words(store, THINGS)
         assert store.verify().ok, store.verify().problems
 
 
