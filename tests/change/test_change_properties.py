@@ -14,7 +14,7 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, GraphStore, NotFoundError
-from tests.change.oracle import UPRIGHT, Oracle, Undecided
+from tests.change.oracle import RESTING, UPRIGHT, Oracle, Refused, Undecided
 from tests.change.programs import (
     DAYS,
     SEEDS,
@@ -25,6 +25,7 @@ from tests.change.programs import (
     grouped,
     groupings,
     instants,
+    tell,
     tell_store,
     vanishes,
 )
@@ -216,12 +217,18 @@ def test_a_recheck_that_comes_with_a_merge_covers_what_its_branch_contained(seed
     base = draw(chance, 14, trunk, hours)
     for _ in range(12):  # where both sides do something to one thing, another rule decides
         mine, branch, since = trunk.fork(), trunk.fork(), trunk.last
-        there = draw(chance, chance.randint(1, 3), branch, hours)
-        here = draw(chance, chance.randint(1, 3), mine, hours)
+        there = draw(chance, chance.randint(0, 2), branch, hours)
+        here = draw(chance, chance.randint(0, 2), mine, hours)
+        resting = [one for one in trunk._now_links() if one["kind"] in RESTING]
+        rests, on = chance.choice([(one["source"], one["target"]) for one in resting] or [THINGS[:2]])
+        last = (there, branch, Step("confirm", (rests,), {})), (here, mine, Step("retract", (on,), {}))
         hours.move()
         try:
+            for steps, oracle, step in last:
+                tell(oracle, step)
+                steps.append(step)
             mine.merge(branch, since)
-        except Undecided:
+        except (Refused, Undecided):
             continue
         break
     else:
