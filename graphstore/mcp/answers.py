@@ -305,13 +305,12 @@ class Versions(Answer):
 
 class Why(Answer):
     """Why a thing is as it is, in a sentence how it stands (`answer`): `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
-    has fallen; `stand`, how many of these still stand; `replaces`, what it took the place of, and why; `shaky`, what fell below it. `truncated`: the depth cut `causes` off."""
+    has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it. `truncated`: the depth cut `causes` off."""
 
     answer: str
     paragraph: str = Field("", exclude=True, json_schema_extra=RARE)
     subject: Thing
     shaky: str | None = None
-    stand: str | None = None
     said: tuple[Done, ...] = ()
     causes: tuple[Reached, ...] = ()
     rests_on: tuple[LinkLine, ...] = ()

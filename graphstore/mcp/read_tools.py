@@ -39,7 +39,7 @@ from graphstore.memory import recall
 from graphstore.search import search as texts
 from graphstore.values import decay as decay_of
 from graphstore.values import words as terms
-from graphstore.values.findings import Chain, counted
+from graphstore.values.findings import Chain
 from graphstore.values.findings import words as words_of
 from graphstore.values.models import Event, Json, Link, Node
 from graphstore.values.text import because, given_text, line
@@ -214,7 +214,6 @@ class Reads(Tools):
             paragraph=why(node, done, causes, found.grounds, replaced, subject.valid_to),
             subject=subject,
             shaky=None if found.grounds is None or found.grounds.shaky is None else str(found.grounds.shaky),
-            stand=None if found.grounds is None or not found.grounds.of else counted(found.grounds),
             truncated=led.truncated,
         )
 

@@ -212,9 +212,9 @@ class Store(WholeStore):
         reason: str | None = None,
     ) -> Node:
         """Sum up several things, given as values or ids, in one node: an existing one, or a new one of kind `summary` with this content.
-        It is `derived_from` each.
+        It is `derived_from` each as that was (`history=True`): only what never was so shakes it.
 
-        The members stay as they are; what no longer holds among them is known to the summary, and shakes it only by falling anew. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
+        The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
         """
         names = ids("members", members)
         if not names:
@@ -223,19 +223,13 @@ class Store(WholeStore):
             act = acts.Act(self._core, work)
             known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
             ent = act.known(id_of(known), node=True)
-            derived = {"derived_from": [act.known(name) for name in names]}
+            members = [act.known(name) for name in names]
             before = work.point()
             op = work.op("fold", act.index.names[ent], optional_text("reason", reason))
-            verbs.link_named(act, ent, derived, work.tx, reason, op)
+            verbs.fold(act, ent, members, reason, op)
             if len(act.index.k_link) == before.mark.link_rows:
                 self._core.hide_rows()
                 work.back(before)  # recorded already
-            else:
-                standings = {
-                    act.index.standing(member, work.tx, work.tx) for member in derived["derived_from"]
-                }
-                if standings & {"superseded", "ended"}:
-                    work.op("confirm", act.index.names[ent], "it sums up what no longer holds")
 
             def make() -> Node:
                 found = act.sight().thing(ent)
