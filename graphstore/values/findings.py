@@ -191,10 +191,8 @@ class Shaky(Value):
             if self.root.standing == "evicted" and isinstance(self.root, Event)
             else f"was {'revised' if self.root.standing in UPRIGHT else self.root.standing}"
         )
-        text = f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}. It rests on it by {path}."
-        if self.of < 2:
-            return text
-        return f"{text} {counted(self)}."
+        others = f" {counted(self)}." if self.of > 1 else ""
+        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}.{others} It rests on it by {path}."
 
 
 class Step(Value):
