@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -269,3 +272,15 @@ def test_grounds_say_what_became_of_each_foundation_when_and_why(store: GraphSto
     after = store.grounds("app")
     assert (2, 3, None, True) == (after.stand, after.of, after.shaky, after.foundations[1].rechecked)
     assert 0 == store.grounds("phones").of and store.inspect("phones").grounds is None
+
+
+def test_the_example_of_the_page_prints_what_it_says(store: GraphStore, clock: Clock) -> None:
+    clock.set("2026-11-30")
+    clock.move(hours=9)
+    page = (Path(__file__).parents[2] / "docs" / "semantics" / "foundations.md").read_text(encoding="utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(code, {"store": store})
+
+    assert f"# {said.getvalue()}" in code
