@@ -145,17 +145,21 @@ CREATE TABLE all_link_period (
 ) STRICT;
 CREATE INDEX link_period_link ON all_link_period (link, valid_from, tx_from);
 
--- What a supersession took from its target: those times come back when it is withdrawn.
+-- What was stated of an entity, and does not hold: a successor, a correction or another value of its slot sets a bound there. It comes back when that is withdrawn.
 CREATE TABLE all_taken (
   number     INTEGER PRIMARY KEY,
-  link       INTEGER NOT NULL,
-  version    INTEGER NOT NULL,
+  entity     INTEGER NOT NULL,
+  link       INTEGER,              -- the supersession that took it, of an older release; NULL since
+  version    INTEGER NOT NULL,     -- -1: the rest of a value of a slot that was ended; nothing holds where that value would
   valid_from INTEGER NOT NULL,
   valid_to   INTEGER NOT NULL,
   tx_from    INTEGER NOT NULL,
-  tx_to      INTEGER NOT NULL      -- when the supersession was made again and took other times; an open end while it was not
+  tx_to      INTEGER NOT NULL      -- when other times took its place; an open end while none did
 ) STRICT;
-CREATE INDEX taken_link ON all_taken (link);
+CREATE INDEX taken_entity ON all_taken (entity, tx_to, valid_from);
+
+-- Operations that added a node with a given end. Without one, a value of a slot ends where the next value begins.
+CREATE TABLE all_given_end (operation INTEGER PRIMARY KEY) STRICT;
 
 -- An event that happened again.
 CREATE TABLE all_occurrence (
@@ -393,7 +397,9 @@ CREATE VIEW period AS SELECT * FROM all_period WHERE +number < 1099511627776;
 CREATE VIEW link AS SELECT * FROM all_link WHERE +number < 1099511627776;
 CREATE VIEW claim AS SELECT * FROM all_claim WHERE +number < 1099511627776;
 CREATE VIEW link_period AS SELECT * FROM all_link_period WHERE +number < 1099511627776;
-CREATE VIEW taken AS SELECT number, link, version, valid_from, valid_to FROM all_taken WHERE +number < 1099511627776 AND tx_to = 253402300799999999;
+CREATE VIEW taken AS SELECT number, entity, link, version, valid_from, valid_to FROM all_taken WHERE +number < 1099511627776 AND tx_to = 253402300799999999;
+CREATE VIEW taken_ever AS SELECT number, entity, version, valid_from, valid_to, tx_from, tx_to FROM all_taken WHERE +number < 1099511627776;
+CREATE VIEW given_end AS SELECT operation FROM all_given_end WHERE +operation < 1099511627776;
 CREATE VIEW occurrence AS SELECT * FROM all_occurrence WHERE +number < 1099511627776;
 CREATE VIEW removed AS SELECT * FROM all_removed WHERE +number < 1099511627776;
 CREATE VIEW changed AS SELECT * FROM all_changed WHERE +number < 1099511627776;

@@ -25,7 +25,7 @@ NUMBERED = {
     "link": "id, kind, source, target",
     "claim": "link, ordinal, strength, is_inferred, created_by, body, operation, is_history",
     "link_period": "link, claim, valid_from, valid_to, tx_from",
-    "taken": "link, version, valid_from, valid_to",
+    "taken": "entity, link, version, valid_from, valid_to",
     "occurrence": "event, occurred_at, tx, operation, first, last, ordinal",
     "removed": "entity, valid_from, valid_to, operation",
     "changed": "entity, valid_from, valid_to, operation, is_certain",
@@ -199,9 +199,12 @@ class Line:
         ended = self._closed("taken_closed", "taken = a.number", "a.number", "taken")
         until = ended("tx", "tx_to", str(OPEN))
         found["taken_ever"] = (
-            f"SELECT number, link, tx_from, {until} AS tx_to FROM main.all_taken a WHERE {self._visible('taken')}"
+            f"SELECT number, entity, version, valid_from, valid_to, tx_from, {until} AS tx_to FROM main.all_taken a WHERE {self._visible('taken')}"
         )
         found["taken"] += f" AND {until} = {OPEN}"
+        found["given_end"] = (
+            f"SELECT operation FROM main.all_given_end a WHERE {self._visible('operation', 'operation')}"
+        )
         found["undone"] = (
             f"SELECT tx, operation FROM main.all_undone a WHERE {self._visible('operation', 'operation')}"
         )
@@ -344,8 +347,6 @@ def _marks(connection: sqlite3.Connection, line: Line, fork: Instant) -> dict[st
     if reader.execute("SELECT EXISTS (SELECT 1 FROM operation WHERE tx > ?)", (fork,)).fetchone()[0]:
         values: dict[str, int] = {"fork": fork}
         for table, rows in _BY_FORK.items():
-            if line is TRUNK and table == "taken":
-                rows = f"all_taken WHERE tx_from <= :fork AND number < {SPAN}"
             values[table] = _after(reader, f"SELECT max(number) FROM {rows}", values)
         values["link"] = _after(reader, "SELECT max(link) FROM link_period WHERE tx_from <= :fork", values)
         marks = {table: values[table] for table in NUMBERED}

@@ -139,10 +139,11 @@ class Compacting:
                     _keep(head, name, [entry for entry in head[name] if entry[0] not in left_out])
         if "aliases" in head:
             _keep(head, "aliases", [entry for entry in head["aliases"] if entry[2] not in self.gone])
-        for name in self.links.intersection(head.get("took", ())):
-            del head["took"][name]
-        if not head.get("took", True):
-            del head["took"]
+        for name, left_out in (("took", self.links), ("kept", self.gone)):
+            for id in left_out.intersection(head.get(name, ())):
+                del head[name][id]
+            if not head.get(name, True):
+                del head[name]
 
     def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
         """Keep the operations on what remains, and those that its rows name (then with an empty subject). Old number -> new number."""

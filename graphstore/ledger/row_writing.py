@@ -26,7 +26,7 @@ from graphstore.values.period import OPEN, Instant, instant, iso, recorded
 Head = dict[str, Any]
 
 _BRANCH_TABLES = ("line", "closed", "link_closed", "taken_closed", "absence_closed", "shaky_closed")
-_NAMED = (*NUMBERED, "forgotten", "undone", "covered", "alias", "absence", "shaky")
+_NAMED = (*NUMBERED, "given_end", "forgotten", "undone", "covered", "alias", "absence", "shaky")
 OF_BODIES = frozenset((*FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES))
 TABLES = (
     *(f"all_{name}" for name in _NAMED),
@@ -89,10 +89,12 @@ def close_rows(
         connection.executemany(f"INSERT INTO {closed} VALUES (?, ?, ?, ?)", inherited)
 
 
-def replace_taken(connection: sqlite3.Connection, line: Line, link: int, tx: Instant) -> None:
-    """Note that what a supersession took earlier does not count any more on a line."""
-    reader = line.reader(connection)
-    for (number,) in reader.execute("SELECT number FROM taken WHERE link = ?", (link,)).fetchall():
+def replace_taken(
+    connection: sqlite3.Connection, line: Line, entity: int, tx: Instant, link: int | None = None
+) -> None:
+    """Note that what was taken earlier from an entity, or by one supersession of it, does not count any more on a line."""
+    reader, one = line.reader(connection), "" if link is None else f" AND link = {link}"
+    for (number,) in reader.execute(f"SELECT number FROM taken WHERE entity = ?{one}", (entity,)).fetchall():
         if line.is_own(number):
             connection.execute("UPDATE all_taken SET tx_to = ? WHERE number = ?", (tx, number))
         else:
@@ -305,6 +307,11 @@ class RowWriter:
             by = more[1] if len(more) > 1 else author
             rows.append((number, self._tx, verb, subject, by, self._body(body)))
         self._insert("operation", rows)
+        args = self._head.get("args", {})
+        self._insert("given_end", [
+            (self._operation(int(at)),) for at, entry in args.items()
+            if at != "*" and "valid_to" in entry and operations[int(at)][0] == "add_node"
+        ])  # fmt: skip
         forgotten: list[int] = []
         for number, _, verb, subject, _, body in rows:
             if verb == UNDO:
@@ -526,8 +533,28 @@ class RowWriter:
             target = self._known.targets.get(link)
             if target is None:  # it is no new one
                 [(target,)] = self._reader.execute(_TARGET, (link,)).fetchall()
-                replace_taken(self._connection, self.line, link, self._tx)
-            for ordinal, start, stop in pieces:
-                number, version = self._next["taken"] + len(taken), self._version(target, ordinal)
-                taken.append((number, link, version, *self._period(start, stop), self._tx, OPEN))
+                replace_taken(self._connection, self.line, target, self._tx, link)
+            taken += self._taken(target, link, pieces, len(taken))
+        for id, pieces in sorted(head.get("kept", {}).items()):
+            entity = self._entity(id)
+            if entity < self._first_entity:
+                replace_taken(self._connection, self.line, entity, self._tx)
+            taken += self._taken(entity, None, pieces, len(taken))
         self._insert("taken", taken)
+
+    def _taken(
+        self, entity: int, link: int | None, pieces: Iterable[Any], before: int
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of what was taken of an entity. `before`: how many this line of the chain has before these."""
+        return [
+            (
+                number,
+                entity,
+                link,
+                self._version(entity, ordinal) if ordinal else -1,
+                *self._period(start, stop),
+                self._tx,
+                OPEN,
+            )
+            for number, (ordinal, start, stop) in enumerate(pieces, self._next["taken"] + before)
+        ]

@@ -18,11 +18,12 @@ from graphstore.values.period import OPEN, Instant
 _LANGUAGES = "languages"
 _KEPT = 256  # large transactions whose hidden reasons a connection remembers
 _LARGE = 16  # operations
-_OF_ENTITIES = ("version", "period", "removed", "changed", "told", "forgotten", "message", "shaky")
-_OF_LINKS = ("claim", "link_period", "linked", "taken")
+_OF_ENTITIES = ("version", "period", "removed", "changed", "told", "forgotten", "message", "shaky", "taken", "taken_ever")
+_OF_LINKS = ("claim", "link_period", "linked")
 _COLUMNS = {
     "shaky": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to",
-    "taken": "a.number, a.link, a.version, a.valid_from, a.valid_to",
+    "taken": "a.number, a.entity, a.link, a.version, a.valid_from, a.valid_to",
+    "taken_ever": "a.number, a.entity, a.version, a.valid_from, a.valid_to, a.tx_from, a.tx_to",
 }  # of the others all
 _TRUNK = {
     "forgotten": f"+a.operation < {SPAN}", "message": f"+a.period < {SPAN}", "shaky": "+a.line = 0",
@@ -85,7 +86,8 @@ class ScopedRows:
         )
         for table, condition in inside.items():
             columns, trunk = _COLUMNS.get(table, "a.*"), _TRUNK.get(table, f"+a.number < {SPAN}")
-            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {condition}"
+            rows = table.removesuffix("_ever")
+            found[table] = f"SELECT {columns} FROM main.all_{rows} a WHERE {trunk} AND {condition}"
         standing = (
             f"CASE WHEN {self._is_superseded_outside('a')} THEN 'ended' ELSE a.standing END AS standing"
         )

@@ -10,7 +10,9 @@ from graphstore.values.period import Instant
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
 K = TypeVar("K")
 V = TypeVar("V")
-Taken = tuple[int, Instant, Instant]  # a version that a supersession took, from, to
+Taken = tuple[int, Instant, Instant]  # a version that a bound took (or ENDED), from, to
+ENDED = -1
+"""In place of a version: an `end` took the rest of a value of a slot, so nothing holds where that value would."""
 
 
 class Mark(NamedTuple):
@@ -117,7 +119,7 @@ class Lists(dict[Any, list[V]], Generic[V]):
 
 
 class Pieces(Lists[Taken]):
-    """Holds what each supersession has taken. A link has an entry where the rows have something of it, or where the transaction has set its list, even to nothing."""
+    """Holds what bounds have taken of each thing. It has an entry where the rows have something of it, or where the transaction has set its list, even to nothing."""
 
     __slots__ = ()
 
@@ -131,7 +133,7 @@ class Pieces(Lists[Taken]):
         return dict.__contains__(self, key) or bool(self[key])
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return what a link has taken; the default where it has no entry."""
+        """Return what is taken of a thing; the default where it has no entry."""
         return self[key] if key in self else default
 
 

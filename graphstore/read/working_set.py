@@ -23,6 +23,7 @@ from graphstore.ledger.database import Readable
 from graphstore.ledger.row_writing import KnownNumbers
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import (
+    ENDED,
     Column,
     Count,
     Gap,
@@ -37,7 +38,7 @@ from graphstore.read.columns import (
 from graphstore.read.latest_versions import Said, between, write
 from graphstore.read.occurrences import fingerprint_of, print_of
 from graphstore.read.standing_rules import Index
-from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, recorded, without_all
+from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, without_all
 from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 
 Change = Callable[[BelievedRows, int], None]
@@ -100,7 +101,14 @@ AND v.body = b.number AND e.number = v.entity AND e.is_event = 1 ORDER BY v.enti
 """
 _LAST_SEEN = "SELECT number, ordinal FROM occurrence WHERE event = ? AND number < ? ORDER BY tx DESC, number DESC LIMIT 1"
 _FORGOTTEN = "SELECT operation FROM forgotten WHERE entity = ?"
-_TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE link = ? ORDER BY number"
+_TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE entity = ? ORDER BY number"
+_TAKEN_IN_SLOT = """
+SELECT DISTINCT t.entity FROM entity e CROSS JOIN taken t ON t.entity = e.number WHERE e.key = ? AND e.scope = ? AND t.valid_from < ? AND t.valid_to > ?
+"""
+_TAKEN_AT = "SELECT entity, version, valid_from, valid_to, tx_from, tx_to FROM taken_ever WHERE entity = ? AND tx_from <= ? AND tx_to >= ? ORDER BY number"
+_HAS_GIVEN_END = """
+SELECT EXISTS (SELECT 1 FROM version v CROSS JOIN given_end g ON g.operation = v.operation WHERE v.entity = ? AND v.ordinal = 1)
+"""
 _REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.number"
 _TOLD = """
 SELECT o.tx, t.valid_from, t.valid_to, t.version FROM told t JOIN version v ON v.number = t.version JOIN operation o ON o.number = v.operation
@@ -111,10 +119,6 @@ _CONFIRMED = "SELECT number FROM operation WHERE subject = ? AND verb = 'confirm
 _UNDONE = "SELECT operation FROM undone WHERE tx = ? ORDER BY operation"
 _SETTING = "SELECT value FROM setting WHERE name = ? ORDER BY number DESC LIMIT 1"
 _SETTING_AT = "SELECT value FROM setting WHERE name = ? AND tx <= ? ORDER BY number DESC LIMIT 1"
-_KEEPING = (
-    "SELECT DISTINCT t.link FROM link l JOIN taken t ON t.link = l.number "
-    "WHERE l.target = ? AND l.kind = 'supersedes' ORDER BY t.link"
-)
 _NUMBER = "(SELECT e.number FROM entity e WHERE e.id = ?1)"  # rows that came and went in the transaction have none, so its own numbers may differ
 _STANDINGS = statements.read("standings_of")
 _SHAKY = f"""
@@ -128,9 +132,6 @@ SELECT EXISTS (
 """
 _HEAD = "SELECT head, (SELECT o.number FROM operation o WHERE o.tx = chain.tx LIMIT 1) FROM chain WHERE "
 _HEADS = f"{_HEAD} tx = ? ORDER BY part"
-_TOOK = f"""
-{_HEAD} tx >= ? AND tx < ? AND instr(head, CAST('"took":{{' AS BLOB)) > 0 AND instr(head, ?) > 0 ORDER BY tx DESC, part DESC
-"""
 _KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
 _ALIAS = """
 SELECT a.version FROM entity e CROSS JOIN alias a ON a.branch = ?2 AND a.entity = e.number AND a.ordinal = ?3 WHERE e.id = ?1
@@ -154,9 +155,6 @@ SELECT EXISTS (
   )
 ) OR EXISTS (SELECT 1 FROM told t WHERE t.entity = ?1 AND t.valid_from < ?3 AND t.valid_to > ?2 AND t.version > ?4)
 """
-_OF_ORDINAL = (
-    "SELECT number FROM version WHERE entity = ? AND ordinal = ? AND number < ? ORDER BY number DESC LIMIT 1"
-)
 
 
 _OF_NUMBERS = "number IN (SELECT value FROM json_each(?))"
@@ -276,6 +274,7 @@ class WorkingSet(Index):
         # of what the transaction has changed more than that it is new: how it stands, or what it rests on
         self._touched: dict[int, int] = {}  # each with the last operation by then
         self._is_undoing = False
+        self._given_end: dict[int, bool] = {}  # whether things were added with a given end
         self._kinds_before = len(self.kinds)
         self._kinds_read: tuple[int, Mapping[str, frozenset[str]], frozenset[str]] | None = None
         # of each group: how many rows are committed, and with those of the transaction
@@ -510,24 +509,62 @@ class WorkingSet(Index):
             links = self._take("links", f"{column} = ? AND kind IN ({marks})", ent, *kinds)
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
-    def keeping(self, ent: int) -> list[int]:
-        """Return the supersessions of an entity that keep something of it to give back."""
-        found = {link for (link,) in self._rows(_KEEPING, ent)} if ent < self._things else set()
-        changed = [link for link in dict.keys(self.taken) if self.l_tgt[link] == ent and self.taken[link]]
-        return sorted(found.union(changed))
+    def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken]]:
+        """Return what is stated of the values of a slot over a part of a period and does not hold, each with its entity."""
+        ents = {ent for (ent,) in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0])}
+        ents.update(ent for ent in dict.keys(self.taken) if self.slot_of(ent) == slot)
+        return [
+            (ent, piece)
+            for ent in sorted(ents)
+            for piece in self.taken.get(ent, ())
+            if piece[1] < period[1] and period[0] < piece[2]
+        ]
+
+    def slot_of(self, ent: int) -> tuple[str, str] | None:
+        """Return the key and the scope of a value of a slot, None for another thing."""
+        key = self.key[ent]
+        return None if key is None else (key, self.scope[ent])
+
+    def stated_start(self, ent: int) -> Instant | None:
+        """Return the first valid_from stated of an entity, whether it holds there or not."""
+        first = self.now_of[ent][:1]
+        starts = [self.r_from[row] for row in first]
+        starts += [start for ver, start, _ in self.taken.get(ent, ()) if ver != ENDED]
+        return min(starts, default=None)
+
+    def stated_over(self, ent: int, period: Period) -> list[Period]:
+        """Return the parts of a period over which something is stated of an entity, whether it holds there or not."""
+        spans = [(self.r_from[row], self.r_to[row]) for row in self.over(self.now_of[ent], period)]
+        spans += [(start, stop) for ver, start, stop in self.taken.get(ent, ()) if ver != ENDED]
+        return coalesce(
+            (max(a, period[0]), min(b, period[1])) for a, b in spans if a < period[1] and period[0] < b
+        )
+
+    def has_given_end(self, ent: int) -> bool:
+        """Return True if a node was added with a given end."""
+        if ent not in self._given_end:
+            stored = ent < self._things
+            self._given_end[ent] = stored and bool(self._rows(_HAS_GIVEN_END, ent)[0][0])
+        return self._given_end[ent]
+
+    def ended_over(self, ent: int, period: Period) -> list[Period]:
+        """Return the parts of a period that an `end` took of a value of a slot."""
+        spans = [(start, stop) for ver, start, stop in self.taken.get(ent, ()) if ver == ENDED]
+        return [(max(a, period[0]), min(b, period[1])) for a, b in spans if a < period[1] and period[0] < b]
+
+    def note_given_end(self, ent: int) -> None:
+        """Note that a node was added with a given end."""
+        self._given_end[ent] = True
+        self._undo.append(partial(dict.pop, self._given_end, ent, None))
 
     def held(self, slot: tuple[str, str]) -> BelievedRows:
         """Return the rows that a slot holds now, by valid_from: no two overlap."""
         found = self._held.get(slot)
         if found is None:
             changed = self._in_slots.get(slot, ())
-            here = [row for row in changed if row < len(self.r_ent) and self._slot(self.r_ent[row]) == slot]
+            here = [row for row in changed if row < len(self.r_ent) and self.slot_of(self.r_ent[row]) == slot]
             found = self._held[slot] = self._believed(_OF_SLOT, slot, here)
         return found
-
-    def _slot(self, ent: int) -> tuple[str, str] | None:
-        key = self.key[ent]
-        return None if key is None else (key, self.scope[ent])
 
     def start(self, ent: int, tx: Instant) -> Instant | None:
         """Return the first valid_from believed of an entity, None when nothing is believed."""
@@ -731,36 +768,19 @@ class WorkingSet(Index):
         rows = [number("period", row) for head in heads for row, _ in head.get("closed", ())]
         return rows, [number("link_period", row) for head in heads for row, _ in head.get("link_closed", ())]
 
-    def taken_at(self, tx: Instant, new: Iterable[int]) -> dict[int, tuple[list[Taken], list[Taken]]]:
-        """Return what each supersession that a transaction touched had taken before and after it; `new`: the links that it made.
-
-        What a supersession had taken before is in an earlier line of the chain, not before the one that made its link.
-        """
+    def taken_at(self, tx: Instant) -> dict[int, tuple[list[Taken], list[Taken]]]:
+        """Return what was stated and did not hold, before and after a transaction, of the entities of which it changed that."""
         found: dict[int, tuple[list[Taken], list[Taken]]] = {}
-        made = set(new)
+        ents: set[int] = set()
         for head in self._visible(_HEADS, tx):
-            for id, pieces in head.get("took", {}).items():
-                link = self.link_ids[id]
-                after = self._pieces(link, pieces)
-                found[link] = [] if link in made else self._taken_before(link, id, tx), after
-        for link in made - found.keys():
-            if link in self.taken:
-                found[link] = [], []
-        return found
-
-    def _taken_before(self, link: int, id: str, tx: Instant) -> list[Taken]:
-        born = self.k_tx[self.rows_of_link[link][0]]
-        for head in self._visible(_TOOK, born, tx, orjson.dumps(id)):
-            if id in head["took"]:
-                return self._pieces(link, head["took"][id])
-        return []
-
-    def _pieces(self, link: int, pieces: Iterable[tuple[int, str, str | None]]) -> list[Taken]:
-        old = self.l_tgt[link]
-        found: list[Taken] = []
-        for ordinal, start, stop in pieces:
-            ver = self._rows(_OF_ORDINAL, old, ordinal, self._versions)[0][0]
-            found.append((ver, recorded(start), OPEN if stop is None else recorded(stop)))
+            ents.update(self.ids[id] for id in head.get("kept", ()))
+            ents.update(self.l_tgt[self.link_ids[id]] for id in head.get("took", ()))
+        for ent in sorted(ents):
+            rows = self._rows(_TAKEN_AT, ent, tx, tx)
+            before = [(ver, *piece) for _, ver, *piece, since, _ in rows if since < tx]
+            after = [(ver, *piece) for _, ver, *piece, _, until in rows if until > tx]
+            if before != after:
+                found[ent] = before, after
         return found
 
     def settings_at(self, tx: Instant) -> dict[str, tuple[Any, Any]]:
@@ -973,7 +993,7 @@ class WorkingSet(Index):
         now = self.now_of[self.r_ent[row]]
         change(now, row)
         self._undo.append(partial(back, now, row))
-        slot = self._slot(self.r_ent[row]) if self._held else None
+        slot = self.slot_of(self.r_ent[row]) if self._held else None
         if slot in self._held:
             change(self._held[slot], row)
 
@@ -1029,14 +1049,14 @@ class WorkingSet(Index):
         self.link_closings.append(row)
         self._undo.append(partial(self._reopen, self.k_end, self.k_close, row))
 
-    def set_taken(self, link: int, pieces: list[Taken]) -> None:
-        """Set what a supersession has taken."""
-        before = self.taken.get(link)
-        self.taken[link] = pieces
+    def set_taken(self, ent: int, pieces: list[Taken]) -> None:
+        """Set what is stated of an entity and does not hold."""
+        before = self.taken.get(ent)
+        self.taken[ent] = pieces
         back = (
-            partial(dict.pop, self.taken, link)
+            partial(dict.pop, self.taken, ent)
             if before is None
-            else partial(self.taken.__setitem__, link, before)
+            else partial(self.taken.__setitem__, ent, before)
         )
         self._undo.append(back)
 
@@ -1079,7 +1099,7 @@ class WorkingSet(Index):
             self._undo.append(partial(dict.pop, self.gone, ent))
 
     def _note_in_slot(self, row: int) -> None:
-        slot = self._slot(self.r_ent[row])
+        slot = self.slot_of(self.r_ent[row])
         if slot is not None:
             self._in_slots.setdefault(slot, set()).add(row)
 
@@ -1106,7 +1126,7 @@ _LEADING: dict[str, Callable[[WorkingSet], Any]] = {
     "into": lambda me: Lists(lambda ent: me._links_of(ent, "target = ?")),
     "successors": lambda me: Lists(lambda ent: me._links_of(ent, "target = ? AND kind = 'supersedes'")),
     "slots": lambda me: Lists(partial(WorkingSet._entities_of_slot, me)),
-    "taken": lambda me: Pieces(lambda link: me._tuples(_TAKEN, link, me._links)),
+    "taken": lambda me: Pieces(lambda ent: me._tuples(_TAKEN, ent, me._things)),
     "gaps": lambda me: Lists(lambda ent: me._tuples(_REMOVED, ent, me._things)),
     "ghosts": lambda me: Lists(lambda ent: me._tuples(_TOLD, ent, me._things)),
     "link_ghosts": lambda me: Lists(lambda link: me._tuples(_LINKED, link, me._links)),

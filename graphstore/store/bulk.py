@@ -268,11 +268,13 @@ class _Loader:
         if slot is not None:
             filling = Filling(self.act, Slot(kind, slot, scope), during[0], stop, source=body.get("source"))
             filling.refuse_untrusted()
-            during = filling.during
+            during = filling.spans[0]
         op = work.op("add_node", self.act.free_id(name), reason)
         self._state(op, during[0], stop)
         ent = index.add_entity(name, False, kind, slot, scope, work.tx)
-        work.describe(ent, [during], body, op)
+        if stop is not None:
+            index.note_given_end(ent)
+        work.describe(ent, filling.spans if filling is not None else [during], body, op)
         if filling is not None:
             filling.close(ent, None, op)
             filling.follow(ent, op)

@@ -17,7 +17,7 @@ from graphstore.values.random_bits import random_64
 from graphstore.values.text import described, line
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
-from graphstore.write.linking import Linking
+from graphstore.write.bounds import Bounds
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import Trust
 
@@ -36,9 +36,9 @@ class Act:
         self.core, self.work = core, work
 
     @cached_property
-    def linking(self) -> Linking:
+    def linking(self) -> Bounds:
         """Return the links of the transaction."""
-        return Linking(self.core, self.work)
+        return Bounds(self.core, self.work)
 
     @property
     def index(self) -> WorkingSet:

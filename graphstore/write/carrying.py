@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 from graphstore.ledger.chain import DESCRIBING
+from graphstore.read.columns import ENDED
 from graphstore.read.happened import FIRST
 from graphstore.search.source import description
 from graphstore.values.findings import Merge
@@ -64,7 +65,9 @@ class Carrying:
             for act in acts:
                 act()
         for link in self.links:
-            self._taken(link)
+            self._came_and_went(link)
+        for ent in self.ent:
+            self._taken(ent)
         self._arguments()
         self._note_coverage(first)
         work.carried = True
@@ -364,27 +367,24 @@ class Carrying:
             )  # fmt: skip
         return found
 
-    def _taken(self, link: int) -> None:
-        """What a supersession of the branch took, so that it can be restored."""
+    def _came_and_went(self, link: int) -> None:
         theirs, ours, during = self.theirs, self.link[link], self.links[link]
         for _, start, stop, op in theirs.link_ghosts.get(link, ()):
             if op >= self.since.first_op and theirs.believed_op(op, OPEN - 1):
                 for part in parts(during, (start, stop)):
                     self.work.link_ghost(ours, part, self._op(op))
-        pieces = theirs.taken.get(link, ())
-        target = self.during.get(theirs.l_tgt[link])
-        if target is not None and (pieces or link in self.since.taking):
-            carried = [part for whole in target for part in parts(during, whole)]
-            kept = [
-                (ver, *part)
-                for ver, start, stop in self.mine.taken.get(ours, ())
-                for part in without_all((start, stop), carried)
-            ]
-            fresh = [
-                (self._version(ver), *part)
-                for ver, *piece in pieces
-                for part in parts(carried, (piece[0], piece[1]))
-            ]
+
+    def _taken(self, ent: int) -> None:
+        """What is stated of a thing of the branch and does not hold there, so that it can be restored."""
+        ours, during = self.ent[ent], self.during.get(ent, [ALWAYS])
+        pieces, mine = self.theirs.taken.get(ent, ()), self.mine.taken.get(ours, ())
+        kept = [(ver, *part) for ver, *piece in mine for part in without_all((piece[0], piece[1]), during)]
+        fresh = [
+            (ver if ver == ENDED else self._version(ver), *part)
+            for ver, *piece in pieces
+            for part in parts(during, (piece[0], piece[1]))
+        ]
+        if sorted([*kept, *fresh]) != sorted(mine):
             self.work.set_taken(ours, [*kept, *fresh])
 
     def _replace(self, ent: int, old: int, period: Period) -> None:

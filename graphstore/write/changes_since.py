@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import orjson
 
-from graphstore.ledger.branch_rows import SPAN, TRUNK
+from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.database import Readable
 from graphstore.read.columns import Gap
@@ -29,12 +29,11 @@ _HEADS = "SELECT c.head FROM json_each(?) j CROSS JOIN chain c ON c.tx = j.value
 _IS_CHANGED = f"""
 SELECT EXISTS (SELECT 1 FROM period WHERE entity = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
     OR EXISTS (SELECT 1 FROM occurrence WHERE event = ?1 AND tx > ?2)
+    OR EXISTS (SELECT 1 FROM taken_ever WHERE entity = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
 """
 _IS_LINK_CHANGED = f"""
 SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
-    OR EXISTS (SELECT 1 FROM {{}} WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
 """
-TAKEN = f"(SELECT link, tx_from, tx_to FROM all_taken WHERE +number < {SPAN})"  # of the trunk
 _TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
 _ALIASES = "SELECT ordinal FROM alias WHERE branch = ? AND entity = ? AND version = ?"
 _IS_TRANSFER = "verb = ?{0} AND (?{1} = '[]' OR subject IN (SELECT value FROM json_each(?{1})))"
@@ -51,7 +50,6 @@ NONE = 1 << 62  # above all numbers of operations
 
 
 STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _ALIASES, _TAKEN_OVER, _GIVEN)
-"""All statements; that on links takes the table of what supersessions took, `TAKEN` of the trunk and `taken_ever` of a branch."""
 
 
 @dataclass
@@ -130,11 +128,12 @@ class ChangesSince:
 
     @cached_property
     def things(self) -> set[int]:
-        """Return the entities of which a row was written or closed, or an occurrence recorded."""
+        """Return the entities of which a row was written or closed, an occurrence recorded, or noted what is stated and does not hold."""
         index = self._index
         names = {
             entry[0] for _, head in self._heads for part in ("rows", "seen") for entry in head.get(part, ())
         }
+        names.update(name for _, head in self._heads for name in head.get("kept", ()))
         index.prepare_ids(names)
         closed = [
             self._line.row("period", row) for _, head in self._heads for row, _ in head.get("closed", ())
@@ -159,20 +158,13 @@ class ChangesSince:
         )
         return {*map(index.link_ids.__getitem__, names), *map(index.k_link.__getitem__, closed)}
 
-    @cached_property
-    def taking(self) -> set[int]:
-        """Return the links of which it was noted what they took: some time, none, or none any more."""
-        ids = self._index.link_ids
-        return {ids[name] for _, head in self._heads for name in head.get("took", ())}
-
     def is_changed(self, ent: int) -> bool:
         """Return True if an entity is one of `things`, without finding all of them."""
         return bool(self._rows(_IS_CHANGED, (ent, self._tx))[0][0])
 
     def is_link_changed(self, link: int) -> bool:
         """Return True if a link is one of `links`, without finding all of them."""
-        statement = _IS_LINK_CHANGED.format(TAKEN if self._line is TRUNK else "taken_ever")
-        return bool(self._rows(statement, (link, self._tx))[0][0])
+        return bool(self._rows(_IS_LINK_CHANGED, (link, self._tx))[0][0])
 
     def turns(self, ent: int) -> Iterable[Gap]:
         """Return when operations changed the content of an entity, also before the instant."""

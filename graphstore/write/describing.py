@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphstore.errors import ConflictError, NotFoundError
+from graphstore.read.columns import ENDED, Taken
 from graphstore.values.content_diff import same
 from graphstore.values.inputs import json_object, optional_text, part, version_body
 from graphstore.values.models import Json, Node
-from graphstore.values.period import OPEN, Period, TimeLike, coalesce, overlap, period, without_all
+from graphstore.values.period import ALWAYS, OPEN, Period, TimeLike, coalesce, overlap, period, without_all
 from graphstore.write.act import Act
 from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
 from graphstore.write.trust import Trust, rank
@@ -43,17 +44,23 @@ def revise(act: Act, new: Revision) -> Node:
     tags = last.get("tags", ()) if new.tags is None else new.tags
     body = version_body(new.content, new.text, tags, new.trigger, source)
     reason = optional_text("reason", new.reason)
-    over = describing.rows(spans)
+    over, kept = describing.rows(spans), describing.kept(spans)
+    if not over or new.valid_to is not None:
+        kept = []  # what the caller states there holds
     alike = [
-        (index.r_from[row], index.r_to[row])
-        for row in over
-        if _alike(describing.body(index.r_ver[row]), body, new.text is not None, source is not None)
+        (start, stop)
+        for ver, start, stop in [
+            *((index.r_ver[row], index.r_from[row], index.r_to[row]) for row in over),
+            *kept,
+        ]
+        if _alike(describing.body(ver), body, new.text is not None, source is not None)
     ]
-    if alike:
-        spans = coalesce(piece for span in spans for piece in without_all(span, alike))
-        if not spans:
-            return describing.left_alone(over)
-        over = describing.rows(spans)
+    spans = coalesce(piece for span in spans for piece in without_all(span, alike))
+    bounded = [part for _, *piece in kept for span in spans if (part := overlap((piece[0], piece[1]), span))]
+    spans = [piece for span in spans for piece in without_all(span, bounded)]
+    if not spans:
+        return describing.left_alone(over)
+    over = describing.rows(spans)
     trust = act.trust(source)
     trust.guard(ent, spans)
     if source is None:
@@ -64,7 +71,9 @@ def revise(act: Act, new: Revision) -> Node:
     if not new.minor:
         act.turn(ent, spans, body["content"], op, describing.body)
     row = work.describe(ent, spans, body, op)
+    describing.keep(index.r_ver[row], [*spans, *bounded], bounded)
     refuse_taken_slot(index, ent, op)
+    act.linking.enforce(ent)
     return act.written(ent, row, body)
 
 
@@ -114,7 +123,13 @@ def amend(
     work.hold(op, {"patch": fields})
     for ver, body in amended.items():
         act.turn(ent, pieces[ver], body["content"], op, describing.body)
-    written = {work.describe(ent, pieces[ver], body, op): body for ver, body in amended.items()}
+    written = {}
+    for ver, body in amended.items():
+        row = work.describe(ent, pieces[ver], body, op)
+        written[row] = body
+        kept = [(start, stop) for of, start, stop in describing.kept([during]) if of == ver]
+        describing.keep(index.r_ver[row], [*pieces[ver], *kept], kept)
+    act.linking.enforce(ent)
     versions = {index.r_ver[row]: row for row in written}
     now = index.find(ent, work.tx, work.tx)
     shown = versions.get(index.r_ver[now]) if now >= 0 else None
@@ -145,6 +160,24 @@ class _Describing:
         if len(spans) == 1:
             return over(now, spans[0])
         return list(dict.fromkeys(row for span in sorted(spans) for row in over(now, span)))
+
+    def kept(self, spans: Sequence[Period]) -> list[Taken]:
+        """Return what is stated over some of these periods and does not hold, as another thing sets a bound there."""
+        return [
+            (ver, *part)
+            for ver, start, stop in self.index.taken.get(self.ent, ())
+            if ver != ENDED
+            for span in spans
+            if (part := overlap((start, stop), span))
+        ]
+
+    def keep(self, ver: int, spans: Sequence[Period], bounded: Sequence[Period]) -> None:
+        """State a version over periods, and keep it where another thing sets a bound."""
+        pieces = self.index.taken.get(self.ent, ())
+        left = [(other, *part) for other, start, stop in pieces for part in without_all((start, stop), spans)]
+        left += [(ver, *part) for part in bounded]
+        if left != list(pieces):
+            self.act.work.set_taken(self.ent, left)
 
     def left_alone(self, rows: list[int]) -> Node:
         """Return the node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
@@ -190,14 +223,16 @@ def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike
             raise ConflictError(
                 f"{name!r} has no validity left to describe anew. Give valid_from= (and valid_to=) to say when it holds."
             )
-        return act.work.validity(ent)
+        return index.stated_over(ent, ALWAYS)
     if valid_from is not None:
         start = act.time(valid_from, "valid_from")
     elif now:
-        start = index.r_from[now[0]]
+        start = index.stated_start(ent) or index.r_from[now[0]]
     else:
         raise ConflictError(f"{name!r} has no validity that valid_to could end. Give valid_from= as well.")
     if valid_to is not None:
         return [period(start, act.time(valid_to, "valid_to"))]
     end = index.r_to[now[-1]] if now else OPEN
+    if now and end > start:
+        end = index.stated_over(ent, ALWAYS)[-1][1]
     return [period(start, end if end > start else OPEN)]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from graphstore.errors import ConflictError, InvalidError
+from graphstore.read.columns import Taken
 from graphstore.values.drawn_ids import drawn
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
-from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap, without_all
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, overlap, without_all
 from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import Kind, same_maker
 from graphstore.view.rows import of_sentence
@@ -100,8 +101,15 @@ class Linking:
             raise ConflictError(
                 f"nothing is believed of {index.names[new]!r}: it cannot supersede {index.names[old]!r}."
             )
-        start = begun if since is None else since
-        cut = max([start, *self._starts(new, old)])
+        is_event = index.is_event[old]
+        started = index.start(old, self.work.tx) if is_event else index.stated_start(old)
+        start, stop = index.stated_start(new) or begun if since is None else since, until
+        cut = start if started is None else max(start, started)
+        if since is None and until == OPEN and started is not None and not is_event:
+            if started > self.work.tx:
+                cut = started  # a plan: all of it is replaced
+            else:
+                stop = self._resumes(new, old, cut)
         if cut >= until:
             raise InvalidError(
                 f"{index.names[new]!r} would supersede {index.names[old]!r} from {exactly(cut)}, but the link would end at {exactly(until)}. "
@@ -109,24 +117,23 @@ class Linking:
             )
         ends, before = Ends(new, self.kind("supersedes"), old), len(index.k_link)
         alike = self._alike(ends, self.work.tx)
-        there = [row for row in alike if overlap(self._held(row), (cut, until))]
+        there = [row for row in alike if overlap(self._held(row), (cut, stop))]
         if there:
             said = (None if since is None else cut, until)
             rows = self._supersede_again(there, ends, said, claim)
         else:
-            rows = [self._join(ends, (cut, until), cut, alike, claim)]
+            rows = [self._join(ends, (cut, stop), cut, alike, claim)]
         for row in rows:
             self._take(row, is_new=row >= before)
         return rows[0]
 
-    def _starts(self, new: int, old: int) -> list[Instant]:
-        """When the old one begins: the first of what is believed of it, and of what this supersession took. Empty when there is nothing."""
+    def _resumes(self, new: int, old: int, cut: Instant) -> Instant:
+        """Return when the old thing holds again: at the given end of its successor, where it is stated for longer; else never."""
         index = self.index
-        first = index.start(old, self.work.tx)
-        starts = [] if first is None else [first]
-        for link in index.saying(new, "supersedes", old):
-            starts += [begun for _, begun, _ in index.taken.get(link, ())]
-        return [min(starts)] if starts else []
+        if not index.has_given_end(new):
+            return OPEN
+        end = index.stated_over(new, ALWAYS)[-1][1]
+        return end if end > cut and index.stated_over(old, (end, OPEN)) else OPEN
 
     def _supersede_again(self, there: list[int], ends: Ends, said: Wanted, claim: Claim) -> list[int]:
         """Return the rows of a supersession that is there already; what the store minted becomes the caller's.
@@ -156,27 +163,24 @@ class Linking:
             return
         op = index.k_op[row] if is_new else self._op(link)
         self.trust.guard(old, [held])
-        gone = self.work.take(old, held, op)
-        if gone or is_new:
-            self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
+        self.keep(old, self.work.take(old, held, op), op, index.l_src[link], [held])
+
+    def keep(self, old: int, gone: list[Taken], op: int, by: int, spans: list[Period]) -> None:
+        """Keep what another thing takes of a thing over some periods, to come back when the bound goes. `op`: the operation, or -1."""
+        self.work.keep(old, gone)
 
     def correct(self, new: int, old: int, span: Period, reason: str | None) -> None:
-        """Take back the old thing over the part of `span` that the new one holds; an event whole. Raises ConflictError for what a more trusted source said."""
+        """Take back the old thing over the part of `span` that the new one is stated for; an event whole. Raises ConflictError for what a more trusted source said."""
         index, work = self.index, self.work
-        spans = coalesce(
-            part
-            for row in index.over(index.now_of[new], span)
-            if (part := overlap((index.r_from[row], index.r_to[row]), span))
-        )
+        spans = index.stated_over(new, span)
         if index.is_event[old] and spans:
             spans = [ALWAYS]
-        self.trust.guard(old, spans)
         if any(index.over(index.now_of[old], part) for part in spans):
+            self.trust.guard(old, spans)
             op = work.op("correct", index.names[old], reason)
-            for part in spans:
-                work.take(old, part, op)
-        for part in spans if index.now_of[old] else spans and [ALWAYS]:
-            work.drop_kept(old, part)
+            self.keep(old, [piece for part in spans for piece in work.take(old, part, op)], op, new, spans)
+        else:
+            self.keep(old, [], -1, new, spans)
 
     def join(self, ends: Ends, span: Wanted, claim: Claim) -> int:
         """Return the row of the link: of those this call wrote the last, else the one that says so already.

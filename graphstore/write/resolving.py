@@ -13,7 +13,7 @@ from graphstore.values.period import ALWAYS, OPEN, Period, exactly
 from graphstore.view.conflicts import BOTH, of_link, rows_between
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
-from graphstore.write.giving_back import GivingBack
+from graphstore.write.bounds import Bounds
 from graphstore.write.linking import Claim, Ends, Linking, claim_of
 from graphstore.write.transaction import Transaction
 
@@ -156,6 +156,7 @@ def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
         linking.join(ends, during, Claim(reason=reason, created_by="store"))
     linking.trust.guard(other)
     op = work.op("retract", index.names[other], reason)
-    work.take(other, ALWAYS, op)
+    stated = index.stated_over(other, ALWAYS)
+    gone = work.take(other, ALWAYS, op)
     work.drop_kept(other, ALWAYS)
-    GivingBack(linking.core, work, op=op).let_go(other, ALWAYS)
+    Bounds(linking.core, work, op=op).let_go(other, ALWAYS, stated, [(start, stop) for _, start, stop in gone])

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from graphstore.read.columns import ENDED
 from graphstore.values import sameness
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.inputs import event_of
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.period import OPEN, Instant, Period, coalesce, without_all
 from graphstore.values.vocabulary import maker_of
 from graphstore.write.act import Act
+from graphstore.write.bounds import MINTED, Bounds
 from graphstore.write.linking import Claim, Ends, Linking
 from graphstore.write.recording import Recording, Report
 from graphstore.write.trust import Trust
-
-_MINTED = ("transition", "contradicts")  # beside `supersedes`
 
 
 class Slot(NamedTuple):
@@ -44,79 +44,129 @@ class Filling:
         self.core, self.index, self.work = act.core, act.index, act.work
         self.slot = slot
         self.named, self.corrected, self.source = named, corrected, source
-        self.during, self.rows = self._place(start, stop)
-        ents = {self.index.r_ent[row] for row in self.rows}
-        self._lasting = {ent for ent in ents if self._ends(ent) > self.during[1]}
+        self.stop = OPEN if stop is None else stop  # until when it is stated
+        self.rows: list[int] = []
+        self._unsure: list[Period] = []  # where a hidden value may win
+        self.spans = self._place(start, stop)
 
     def restated(self, body: Json) -> int:
-        """Return the row with the same content over the whole period, or -1."""
-        index, (start, stop) = self.index, self.during
+        """Return the row that holds with the same content at the start and is stated for the whole period, or -1."""
+        index, start = self.index, self.spans[0][0]
         for row in self.rows:
-            is_whole = index.r_from[row] <= start and stop <= index.r_to[row]
-            if is_whole and index.kind[index.r_ent[row]] == self.slot.kind:
+            ent = index.r_ent[row]
+            if index.r_from[row] <= start < index.r_to[row] and index.kind[ent] == self.slot.kind:
                 held = self._body(row)
-                if sameness.alike(held["content"], body["content"]) and _same_text(held, body):
-                    return row
+                if not sameness.alike(held["content"], body["content"]) or not _same_text(held, body):
+                    return -1
+                wanted = (start, self.spans[0][1] if index.stated_start(ent) == start else self.stop)
+                whole = index.r_to[row] >= self.spans[-1][1]
+                return row if whole and wanted in index.stated_over(ent, wanted) else -1
         return -1
 
     def refuse_untrusted(self) -> None:
         """Raise ConflictError when the source would close a value of a source or author that ranks higher."""
         trust = Trust(self.core, self.work.author, self.source)
         for row in self._met() if trust.ranks else ():
-            trust.guard(self.index.r_ent[row], [self.during])
+            trust.guard(self.index.r_ent[row], self.spans)
 
     def close(self, new: int, reason: str | None, op: int) -> None:
         """End what held there for the period of the new value, and link the value with what it replaced."""
-        start, stop = self.during
+        index, work = self.index, self.work
+        bounds = Bounds(self.core, work, source=self.source, op=op)
+        if left := without_all((self.spans[0][0], self.stop), self.spans):
+            work.keep(new, [(index.versions_of[new][-1], *part) for part in left])
+        met: dict[int, list[Period]] = {}
         for row in self._met():
-            ent = self.index.r_ent[row]
-            if ent in self.corrected:
+            met.setdefault(index.r_ent[row], []).append((index.r_from[row], index.r_to[row]))
+        for ent, parts in met.items():
+            if ent in self.corrected or ent in self.named:
                 continue
-            if self.index.r_from[row] <= start:
-                # whether a prior value holds again after the new one
-                until = stop if ent in self._lasting else OPEN
-                claim = Claim(reason=reason, created_by=maker_of(self.source, self.work.author))
-                self._replace(new, ent, (start, until), claim, op)
-            elif ent not in self.named:
-                self.work.take(ent, self.during, op)
+            for span in self.spans:
+                work.keep(ent, work.take(ent, span, op))
+            for first, _ in parts:
+                bounds.mint(new, ent, max(first, self.spans[0][0]), Claim(reason), op)
+        bounds.settle((self.slot.key, self.slot.scope), self._unsure)
+        for ent in sorted(self.named & met.keys()):
+            if (index.stated_start(ent) or 0) <= self.spans[0][0]:
+                self._succeed(bounds, new, ent, reason)
+
+    def _succeed(self, bounds: Bounds, new: int, old: int, reason: str | None) -> None:
+        """Link the value with one that it names as what it supersedes."""
+        index = self.index
+        claim = Claim(reason=reason, created_by=maker_of(self.source, self.work.author))
+        row = bounds.supersede(new, old, claim)
+        for name in MINTED[1:]:
+            bounds.join(
+                Ends(new, bounds.kind(name), old),
+                (index.k_from[row], index.k_to[row]),
+                replace(claim, created_by="store"),
+            )
 
     def follow(self, new: int, op: int) -> None:
-        """Link the next value with the new one that ends where it begins, unless that would close a cycle."""
-        index, stop = self.index, self.during[1]
-        linking = Linking(self.core, self.work)
-        for row in self.rows:
-            ends = Ends(index.r_ent[row], linking.kind("supersedes"), new)
-            if index.r_from[row] == stop and not linking.closes_cycle(ends, self.work.tx):
-                self._replace(ends.source, new, (stop, OPEN), Claim(), op)
+        """Link the next value with the new one where that ends and it begins."""
+        index = self.index
+        bounds = Bounds(self.core, self.work, source=self.source, op=op)
+        for _, stop in self.spans:
+            for row in self.rows:
+                if index.r_from[row] == stop:
+                    bounds.mint(index.r_ent[row], new, stop, Claim(), op)
 
-    def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
-        linking = Linking(self.core, self.work, source=self.source, op=op)
-        minted = replace(claim, created_by="store")
-        chosen = claim if old in self.named else minted
-        linking.supersede(new, old, chosen, since=during[0], until=during[1])
-        for name in _MINTED:
-            linking.join(Ends(new, linking.kind(name), old), during, minted)
-
-    def _place(self, start: Instant, stop: Instant | None) -> tuple[Period, list[int]]:
-        """How long the value holds from `start` on: until `stop` if given, else until the next value begins; what holds over that time, and what begins
-        where it ends."""
+    def _place(self, start: Instant, stop: Instant | None) -> list[Period]:
+        """Return where the value wins from `start` on: until `stop` if given, else where no value that begins later holds. Fills `rows`."""
         index, gives_way = self.index, self.named | self.corrected
-        begins = index.r_from.__getitem__
         rows = index.held((self.slot.key, self.slot.scope))
-        if stop is None:
-            later = rows.first_since(start + 1)
-            while later >= 0 and index.r_ent[later] in gives_way:
-                later = rows.first_since(begins(later) + 1)
-            stop = OPEN if later < 0 else begins(later)
-        first = rows.last_before(start + 1)
-        return (start, stop), [*([first] if first >= 0 else ()), *rows.between(start + 1, stop + 1)]
+        row = rows.last_before(start + 1)
+        if stop is not None:
+            self.rows = [*([row] if row >= 0 else ()), *rows.between(start + 1, stop + 1)]
+            return [(start, stop)]
+        met = self.rows = [row] if row >= 0 else []
+        spans, at = list[Period](), start
+        while (row := rows.first_since(max(at, start + 1) if not met else index.r_from[met[-1]] + 1)) >= 0:
+            if index.r_from[row] <= start:
+                break
+            met.append(row)
+            ent = index.r_ent[row]
+            if ent in gives_way or (index.stated_start(ent) or 0) <= start:
+                continue
+            if at < index.r_from[row]:
+                spans += self._without_ended((at, index.r_from[row]), start)
+            at = index.r_to[row]
+            if self._goes_on(ent, index.r_from[row]):
+                return spans
+        return [*spans, *self._without_ended((at, OPEN), start)] if at < OPEN else spans
 
-    def _ends(self, ent: int) -> Instant:
-        return self.index.r_to[self.index.now_of[ent][-1]]
+    def _without_ended(self, period: Period, start: Instant) -> list[Period]:
+        """Return the parts of a period where no value begins later that was ended: nothing holds after that."""
+        index = self.index
+        row = self.rows[0] if self.rows else -1
+        covers = row >= 0 and index.r_from[row] <= start < index.r_to[row]
+        if period[0] == start and not (covers and index.has_given_end(index.r_ent[row])):
+            return [period]  # no value that begins later is hidden
+        kept = index.kept_in((self.slot.key, self.slot.scope), period)
+        bounds, ended = Bounds(self.core, self.work), list[Period]()
+        for ent, (ver, *piece) in kept:
+            if ver == ENDED and (index.stated_start(ent) or 0) > start:
+                whole = (piece[0], piece[1])
+                ended += without_all(whole, bounds.limits(ent, whole))
+        self._unsure += ended
+        return without_all(period, ended)
+
+    def _goes_on(self, ent: int, start: Instant) -> bool:
+        """Return True if a value holds from its start, and is stated without an end: from there on nothing wins that begins earlier."""
+        index = self.index
+        if index.has_given_end(ent) or index.stated_start(ent) != start:
+            return False
+        rest = (start, OPEN)
+        whole = coalesce([*index.stated_over(ent, rest), *index.ended_over(ent, rest)]) == [rest]
+        return whole and not Bounds(self.core, self.work).limits(ent, rest)
 
     def _met(self) -> list[int]:
-        index, (start, stop) = self.index, self.during
-        return [row for row in self.rows if index.r_from[row] < stop and start < index.r_to[row]]
+        index = self.index
+        return [
+            row
+            for row in self.rows
+            if any(index.r_from[row] < stop and start < index.r_to[row] for start, stop in self.spans)
+        ]
 
     def _body(self, row: int) -> Json:
         index = self.index

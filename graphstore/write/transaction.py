@@ -18,7 +18,7 @@ from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.chain import COVERS, DESCRIBING, HISTORY, OWN, REQUIRES, dumps
 from graphstore.read.believed_rows import BelievedRows
-from graphstore.read.columns import Mark, Taken
+from graphstore.read.columns import ENDED, Mark, Taken
 from graphstore.read.happened import FIRST
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.inputs import text_of
@@ -107,7 +107,7 @@ class Transaction:
         self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
         # of those: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
-        # supersessions whose list of what they have taken was set: by any verb, and those by verbs that did not fail in order
+        # things of which it was set what is taken of them: by any verb, and those by verbs that did not fail in order
         self.taking: set[int] = set()
         self._retaken: list[int] = []
         # the periods actually removed: entity, period, operation
@@ -211,7 +211,7 @@ class Transaction:
     def back(self, point: Progress) -> None:
         """Roll back to `point`; the transaction goes on."""
         del self._retaken[point.retaken :]
-        self.taking = {link for link in self.taking if link < point.mark.links}
+        self.taking = {ent for ent in self.taking if ent < point.mark.entities}
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
         del self.aliases[point.aliases :]
@@ -222,7 +222,7 @@ class Transaction:
         self.index.undo(point.mark, point.steps)
 
     def taken_since(self, point: Progress) -> set[int]:
-        """Return the supersessions whose list of what they have taken was set since a `point`."""
+        """Return the things of which it was set since a `point` what is taken of them."""
         return {*self._retaken[point.retaken :]}
 
     def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
@@ -328,12 +328,10 @@ class Transaction:
         return 1 if last < 0 else self.index.v_num[last] + 1
 
     def _alive(self, ent: int) -> Iterator[int]:
-        """Yield the versions that are believed now, and those that a supersession replaced, which may be believed again."""
+        """Yield the versions that are believed now, and those that a bound keeps from it, which may be believed again."""
         index = self.index
         yield from (index.r_ver[row] for row in index.now_of[ent])
-        for link in self.taking:
-            if index.l_tgt[link] == ent and index.l_kind[link] == "supersedes":
-                yield from (ver for ver, _, _ in index.taken.get(link, ()))
+        yield from (ver for ver, _, _ in index.taken.get(ent, ()) if ver != ENDED)
 
     def ghost(self, ent: int, period: Period, ver: int) -> None:
         """Record that a version was said over a period where no row of it is believed."""
@@ -364,49 +362,27 @@ class Transaction:
                 index.open_link_row(index.k_claim[row], piece, self.tx, op)
         return gone
 
-    # ------------------------------------------------------------------ what a supersession took
+    # ------------------------------------------------------------------ what is stated and does not hold
 
-    def set_taken(self, link: int, pieces: list[Taken]) -> None:
-        self._retaken.append(link)
-        self.taking.add(link)
-        self.index.set_taken(link, pieces)
+    def set_taken(self, ent: int, pieces: list[Taken]) -> None:
+        """Set what is stated of a thing and does not hold."""
+        self._retaken.append(ent)
+        self.taking.add(ent)
+        self.index.set_taken(ent, pieces)
 
-    def free(self, link: int, freed: Period) -> list[Taken]:
-        """Let go of what a supersession took over a period. Returns what is nobody's now: where another supersession holds, it passes to that one."""
-        index = self.index
-        old = index.l_tgt[link]
-        others = sorted(
-            (index.k_from[row], index.link_since(row), index.l_name[other], other, index.k_to[row])
-            for other in index.successors[old]
-            if other != link
-            for row in index.believed_link(other, self.tx)
-        )
-        kept: list[Taken] = []
-        free: list[Taken] = []
-        passed: dict[int, list[Taken]] = {}
-        for ver, start, stop in index.taken.get(link, []):
-            kept += [(ver, *piece) for piece in without((start, stop), freed)]
-            part = overlap((start, stop), freed)
-            loose = [part] if part else []
-            for begin, _, _, other, end in others:
-                held = [part for piece in loose if (part := overlap(piece, (begin, end)))]
-                passed.setdefault(other, []).extend((ver, *part) for part in held)
-                loose = [piece for part in loose for piece in without_all(part, held)]
-            free += [(ver, *piece) for piece in loose]
-        if index.taken.get(link):
-            self.set_taken(link, kept)
-        for other, pieces in passed.items():
-            if pieces:
-                self.set_taken(other, [*index.taken.get(other, []), *pieces])
-        return free
+    def keep(self, ent: int, pieces: Iterable[Taken]) -> None:
+        """Keep for a thing what a bound took of it, to come back with the bound."""
+        if fresh := list(pieces):
+            self.set_taken(ent, [*self.index.taken.get(ent, ()), *fresh])
 
-    def drop_kept(self, ent: int, period: Period) -> None:
-        """Drop what supersessions of a thing keep over a period for giving back."""
-        for link in self.index.keeping(ent):
-            pieces = self.index.taken.get(link, ())
+    def drop_kept(self, ent: int, period: Period) -> list[Period]:
+        """Drop what is kept of a thing over a period. Returns the periods dropped."""
+        pieces = self.index.taken.get(ent, ())
+        found = [part for _, start, stop in pieces if (part := overlap((start, stop), period))]
+        if found:
             left = [(ver, *part) for ver, *piece in pieces for part in without((piece[0], piece[1]), period)]
-            if left != list(pieces):
-                self.set_taken(link, left)
+            self.set_taken(ent, left)
+        return found
 
     def restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
         """Believe a version again over a period where nothing else is believed. Adjacent rows of the version become one."""
@@ -569,12 +545,9 @@ class Composer:
         entities = _among(born.get("entities", ()), {index.r_ent[row] for row in rows} | named)
         # a thing that a link names keeps its last description, even without a row
         last = {index.versions_of[ent][-1] for ent in entities if not index.now_of[ent]}
-        # and so does what a supersession took: it can be restored
+        # and so does what a bound took: it can be restored
         last |= {
-            ver
-            for link in self.work.taking
-            for ver, _, _ in index.taken.get(link, ())
-            if ver >= mark.versions
+            ver for ent in self.work.taking for ver, _, _ in index.taken.get(ent, ()) if ver >= mark.versions
         }
         used = {index.r_ver[row] for row in rows} | last
         versions = [ver for ver in born.get("versions", ()) if ver in used and index.v_num[ver]]
@@ -745,18 +718,18 @@ class Composer:
         self, head: dict[str, Any], lists: Mapping[str, Numbers], touched: Iterable[int]
     ) -> None:
         index, mark = self.index, self.mark
-        links, versions = set(lists.get("links", ())), set(lists.get("versions", ()))
-        taken = {
-            index.l_name[link]: [
-                [index.v_num[ver], moment(start), end_moment(stop)]
-                for ver, start, stop in index.taken[link]
+        entities, versions = set(lists.get("entities", ())), set(lists.get("versions", ()))
+        kept = {
+            index.names[ent]: [
+                [0 if ver == ENDED else index.v_num[ver], moment(start), end_moment(stop)]
+                for ver, start, stop in index.taken[ent]
                 if ver < mark.versions or ver in versions
             ]
-            for link in touched
-            if (link < mark.links or link in links) and link in index.taken
+            for ent in touched
+            if (ent < mark.entities or ent in entities) and ent in index.taken
         }
-        if taken:
-            head["took"] = taken
+        if kept:
+            head["kept"] = kept
 
     def _branches(self, head: dict[str, Any], versions: set[int]) -> None:
         if self.work.branches:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.ledger.chain import FORGETTING, TOUCH, UNDO
 from graphstore.read.columns import Taken
-from graphstore.values.period import Instant, exactly, iso
+from graphstore.values.period import ALWAYS, Instant, exactly, iso
 from graphstore.view.sight import Core
+from graphstore.write.bounds import Bounds
 from graphstore.write.linking import Ends, Linking
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import Trust
@@ -29,7 +30,7 @@ _FEW = 16  # rows of links that are looked at without the list of a thing's link
 
 
 class _Done(NamedTuple):
-    """What a transaction did: the rows it opened and closed, and what the supersessions it touched had taken before and had after it."""
+    """What a transaction did: the rows it opened and closed, and what it changed of what is stated and does not hold, as that was before and after it."""
 
     rows: list[int]
     closed: list[int]
@@ -92,17 +93,26 @@ class Undoing:
         self._refuse_cycles()
         for row in self.done.unlinked:
             index.open_link_row(index.k_claim[row], (index.k_from[row], index.k_to[row]), work.tx, op)
-        for link, (before, _) in self.done.taken.items():
-            work.set_taken(link, before)
+        for ent, (before, _) in self.done.taken.items():
+            work.set_taken(ent, before)
+        if index.instants_between(self.of + 1, work.tx):
+            self._settle(op)
         index.add_settings([{name: before} for name, (before, _) in self.settings.items()])
+
+    def _settle(self, op: int) -> None:
+        """Let what holds follow from the bounds that later transactions have set or withdrawn."""
+        index, bounds = self.index, Bounds(self.core, self.work, op=op)
+        for ent in self.done.taken:
+            bounds.give_back(ent, ALWAYS)
+        for ent in sorted({index.r_ent[row] for row in self.done.closed}):
+            bounds.enforce(ent)
 
     # ------------------------------------------------------------------ what it did
 
     def _done(self) -> _Done:
         index, of = self.index, self.of
         rows, link_rows = index.rows_at(of), index.link_rows_at(of)
-        new = [link for row in link_rows if index.rows_of_link[link := index.k_link[row]][0] == row]
-        return _Done(list(rows), *index.closed_at(of), list(link_rows), index.taken_at(of, new))
+        return _Done(list(rows), *index.closed_at(of), list(link_rows), index.taken_at(of))
 
     # ------------------------------------------------------------------ whether it may be
 
@@ -148,9 +158,9 @@ class Undoing:
             if now < 0:
                 self._why_not.append(index.l_name[index.k_link[row]])
             link_goes[row] = now
-        for link, (_, after) in self.done.taken.items():
-            if sorted(index.taken[link]) != sorted(after):
-                self._why_not.append(index.l_name[link])
+        for ent, (_, after) in self.done.taken.items():
+            if sorted(index.taken[ent]) != sorted(after):
+                self._why_not.append(index.names[ent])
         self._why_not += [name for name, (_, left) in self.settings.items() if index.setting(name) != left]
         return goes, link_goes
 
@@ -220,6 +230,14 @@ class Undoing:
             ends = Ends(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
             there = linking.overlapping(ends, (index.k_from[row], index.k_to[row]), self.work.tx)
             self._why_not += [index.l_name[index.k_link[one]] for one in there if one not in goes]
+            if ends.kind.name in ("supersedes", "corrects") and self._is_retracted_since(ends.source):
+                self._why_not.append(index.names[ends.source])
+
+    def _is_retracted_since(self, ent: int) -> bool:
+        """Return True if a part of a thing was retracted since: the bounds that it set went with it."""
+        index, tx = self.index, self.work.tx
+        closed = (index.r_close[row] for row in index.rows_of[ent] if self.of < index.r_end[row] < tx)
+        return any(index.o_verb[op] == "retract" and index.believed_op(op, tx) for op in closed)
 
     def _refuse_cycles(self) -> None:
         """A link that would be open again may not close a cycle with what is left once the transaction's own links are closed."""

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.read.columns import ENDED
 from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
-from graphstore.values.period import ALWAYS, OPEN, Instant, TimeLike, exactly, overlap
+from graphstore.values.period import ALWAYS, OPEN, Instant, TimeLike, coalesce, exactly, overlap
 from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
 from graphstore.view.rows import of_sentence
 from graphstore.write.act import Act, new_id
-from graphstore.write.giving_back import GivingBack
-from graphstore.write.linking import Claim, Ends, Linking, Wanted
+from graphstore.write.bounds import Bounds
+from graphstore.write.linking import Claim, Ends, Wanted
 from graphstore.write.slots import Filling, Slot, confirm
 from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
 
@@ -54,7 +55,7 @@ def add_node(act: Act, new: NewNode) -> Node:
         stop = None if new.valid_to is None else during[1]
         over, wrong = (frozenset(named.get(kind, ())) for kind in ("supersedes", "corrects"))
         filling = Filling(act, Slot(new.kind, slot, new.scope), during[0], stop, over, wrong, new.source)
-        during = filling.during
+        during = filling.spans[0]
         there = -1 if new.id is not None else filling.restated(body)
         if there >= 0:
             ent = index.r_ent[there]
@@ -66,11 +67,13 @@ def add_node(act: Act, new: NewNode) -> Node:
     name = new_id(index) if new.id is None else act.free_id(new.id)
     op = work.op("add_node", name, new.reason)
     ent = index.add_entity(name, False, new.kind, slot, new.scope, work.tx)
-    row = work.describe(ent, [during], body, op)
+    if new.valid_to is not None:
+        index.note_given_end(ent)
+    row = work.describe(ent, filling.spans if filling is not None else [during], body, op)
     if filling is not None:
         filling.close(ent, new.reason, op)
     if named:
-        link_named(act, ent, named, during[0], new.reason, op, source=new.source)
+        link_named(act, ent, named, None, new.reason, op, source=new.source)
     if filling is not None:
         filling.follow(ent, op)
     refuse_taken_slot(index, ent, op)
@@ -82,9 +85,9 @@ def end(act: Act, id: str, at: TimeLike | None, reason: str | None, if_number: i
     index, work = act.index, act.work
     ent = act.known(id, node=True)
     refuse_forgotten(index, ent)
-    name, start = index.names[ent], index.start(ent, work.tx)
+    name, start = index.names[ent], index.stated_start(ent)
     cut = work.tx if at is None else act.time(at, "at")
-    if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
+    if start is None or not index.stated_over(ent, (cut, OPEN)):
         raise NotFoundError(
             f"nothing is believed of {name!r} from {exactly(cut)} on: there is nothing to end."
         )
@@ -95,8 +98,10 @@ def end(act: Act, id: str, at: TimeLike | None, reason: str | None, if_number: i
         )
     act.expect(ent, if_number)
     act.trust().guard(ent, [(cut, OPEN)])
-    work.take(ent, (cut, OPEN), work.op("end", name, reason))
-    work.drop_kept(ent, (cut, OPEN))
+    gone = [(start, stop) for _, start, stop in work.take(ent, (cut, OPEN), work.op("end", name, reason))]
+    gone += work.drop_kept(ent, (cut, OPEN))
+    if index.key[ent] is not None or index.of_kinds(index.out, ent, ("corrects",)):
+        work.keep(ent, [(ENDED, *part) for part in coalesce(gone)])
 
 
 def retract(
@@ -119,12 +124,15 @@ def retract(
         act.expect(ent, if_number)
     act.trust().guard(ent, [during])
     op = work.op("retract", name, reason)
-    if not work.take(ent, during, op):
+    stated = index.stated_over(ent, during)
+    gone = [(start, stop) for _, start, stop in work.take(ent, during, op)]
+    if not gone:
         raise NotFoundError(f"nothing is believed of {name!r} over that time: there is nothing to retract.")
     if not index.now_of[ent]:
-        during = ALWAYS  # what leaves nothing takes back all of it
-    work.drop_kept(ent, during)
-    GivingBack(act.core, work, op=op).let_go(ent, during)
+        during, stated = ALWAYS, coalesce([*stated, *index.stated_over(ent, ALWAYS)])
+    gone += index.ended_over(ent, during)
+    work.drop_kept(ent, during)  # what leaves nothing takes back all of it
+    Bounds(act.core, work, op=op).let_go(ent, during, stated, gone)
 
 
 def supersede(
@@ -139,7 +147,7 @@ def supersede(
     """See `GraphStore.supersede`."""
     new = act.known(by)
     since = None if valid_from is None else act.time(valid_from, "valid_from")
-    linking = Linking(act.core, act.work, verb="supersede")
+    linking = Bounds(act.core, act.work, verb="supersede")
     maker = maker_of(None, act.work.author) if created_by is None else text_of("created_by", created_by)
     refuse_creator(linking.kind("supersedes"), maker)
     claim = Claim(reason=optional_text("reason", reason), created_by=maker)
@@ -176,17 +184,13 @@ def unlink(
     if not rows:
         raise NotFoundError(f"nothing is believed of {what} over that time: there is nothing to unlink.")
     act.trust().guard_links(rows)
-    first = len(index.o_tx)
     there = sorted({index.k_link[row] for row in rows})
     for link in there:
         op = work.op("unlink", index.l_name[link], reason)
-        if index.l_kind[link] == "supersedes":
-            GivingBack(act.core, work, op=op).unlink(link, over, pass_on=False)
+        if index.l_kind[link] in ("supersedes", "corrects"):
+            Bounds(act.core, work, op=op).unlink(link, over)
         else:
             work.take_link(link, over, op)
-    for link in there:
-        if index.l_kind[link] == "supersedes":
-            refuse_taken_slot(index, index.l_tgt[link], first)
 
 
 def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
@@ -202,17 +206,17 @@ def link_named(
     act: Act,
     ent: int,
     named: dict[str, list[int]],
-    since: Instant,
+    since: Instant | None,
     reason: str | None,
     op: int = -1,
     *,
     source: str | None = None,
 ) -> None:
-    """Link a node with the entities it names, by kind of link: it supersedes from `since` on, other links begin as their kind does by itself.
+    """Link a node with the entities it names, by kind of link: it supersedes from `since` on, if that is given; other links begin as their kind does by itself.
 
     `source`: that of the node.
     """
-    linking = Linking(act.core, act.work, source=source, op=op)
+    linking = Bounds(act.core, act.work, source=source, op=op)
     claim = Claim(reason=reason, created_by=maker_of(source, act.work.author))
     for kind, others in named.items():
         start = since if kind == "supersedes" else None

@@ -13,7 +13,7 @@ The tables:
     rows         periods of versions: number, content, tags, source, author, told
     links        periods of links
     gone         each time validity went away: id, period, why (supersede, cut, end, retract, correct, undo)
-    taken        what each supersession took and may give back: link, the row as it was, period
+    taken        what was stated and does not hold, as a bound was set there: the row as it was, period
     looks        confirmations
     turns        where a revision changed the content: id, period
     said         every content that was said of a node: id, period, content
@@ -208,6 +208,7 @@ class Oracle:
         self.did = False
         self.made = 0
         self.forked = 0  # the operation after which a branch began
+        self.given_end: set[str] = set()  # nodes that were added with a given end
 
     # ------------------------------------------------------------------ transactions
 
@@ -320,10 +321,42 @@ class Oracle:
             self._write(self.gone, {"id": id, "why": why, "by": by}, part)
         return went
 
-    def _drop_kept(self, id: str, span: Span) -> None:
-        """What supersessions keep of a thing for giving back is dropped."""
-        kept = [part for part in self.taken if part["tx_to"] == END and part["row"]["id"] == id]
-        self._clear(self.taken, kept, span)
+    def _bound(self, id: str, span: Span, why: str, source: str | None = None) -> None:
+        """Another thing sets a bound: what it takes is kept, and the other values of the slot may have the rest."""
+        went = self._take_away(id, span, why, source)
+        self._keep(went)
+        self._settle(id, [part for _, part in went] + self._kept_from(id, span))
+
+    def _kept_from(self, id: str, span: Span) -> list[Span]:
+        """Where a value may keep others of its slot from holding, though it does not hold there."""
+        rows = [part for part in self._kept_or_ended(id) if part["row"].get("ended") or id in self.given_end]
+        return [part for row in rows if (part := common(valid(row), span))]
+
+    def _keep(self, went: list[tuple[Row, Span]]) -> None:
+        for row, part in went:
+            self._write(self.taken, {"row": row}, part)
+
+    def _kept(self, id: str) -> list[Row]:
+        return [part for part in self._kept_or_ended(id) if not part["row"].get("ended")]
+
+    def _kept_or_ended(self, id: str) -> list[Row]:
+        return [part for part in self.taken if part["tx_to"] == END and part["row"]["id"] == id]
+
+    def _drop_kept(self, id: str, span: Span) -> list[Span]:
+        """What is kept of a thing for giving back is dropped."""
+        return [part for _, part in self._clear(self.taken, self._kept_or_ended(id), span)]
+
+    def _stated(self, id: str, span: Span) -> list[Span]:
+        """Where it is stated to hold, whether it holds there or not."""
+        if id in self.events:
+            part = common((self.begun(id, None), END), span) if self._alive(id) else None
+            return [part] if part else []
+        return joined(
+            part for row in [*self._now_rows(id), *self._kept(id)] if (part := common(valid(row), span))
+        )
+
+    def _stated_start(self, id: str) -> datetime | None:
+        return min((span[0] for span in self._stated(id, ALWAYS)), default=None)
 
     def start(self, id: str, t: datetime | None = None) -> datetime | None:
         """When it starts: occurred_at, or the first believed valid_from."""
@@ -432,10 +465,6 @@ class Oracle:
         rows = [row for id in mine for row in self._now_rows(id)]
         return sorted(rows, key=lambda row: row["valid_from"])
 
-    def _next_value(self, held: list[Row], start: datetime, besides: tuple[str, ...] = ()) -> datetime:
-        later = [row["valid_from"] for row in held if row["valid_from"] > start and row["id"] not in besides]
-        return min(later, default=END)
-
     # ------------------------------------------------------------------ verbs
 
     @verb
@@ -463,43 +492,194 @@ class Oracle:
         slot = {"id": id, "kind": kind, "key": key, "scope": scope}
         held = self._held(slot)
         gives_way = (*supersedes, *corrects)
-        span = (span[0], valid_to or self._next_value(held, span[0], gives_way))
+        spans = [span] if valid_to else self._free_for(slot, held, span[0], gives_way)
         self.nodes[id] = slot
+        if valid_to:
+            self.given_end.add(id)
         self.born[id] = self.block
         same = {"tags": tags, "trigger": "initial", "source": source, "text": text}
-        self._describe(self._description(id, 1, content, **same), span)
-        made = []
-        for other in held:
-            if common(valid(other), span) is None or other["id"] in corrects:
-                continue
-            if other["valid_from"] <= span[0]:
-                goes_on = any(row["id"] == other["id"] and row["valid_to"] > span[1] for row in held)
-                during = (span[0], span[1] if goes_on else END)
-                by = "user" if other["id"] in supersedes else "store"
-                made += self._succeed(id, other["id"], during, reason, by, source)
-            elif other["id"] not in supersedes:
-                self._take_away(other["id"], span, "cut", source)
+        row = self._description(id, 1, content, **same)
+        for part in spans:
+            self._describe(row, part)
+        self._keep([(self._now_rows(id)[0], part) for part in outside(span, spans)])
+        met = [other for other in held if any(common(valid(other), part) for part in spans)]
+        made: list[str] = []
+        for old in dict.fromkeys(other["id"] for other in met if other["id"] not in gives_way):
+            for part in spans:
+                self._keep(self._take_away(old, part, "cut", source))
+            for other in met:
+                if other["id"] == old:
+                    made += self._mint(id, old, max(other["valid_from"], span[0]), reason)
+        self._settle(id, outside(span, spans))
+        for old in sorted({other["id"] for other in met} & set(supersedes), key=[*self.nodes].index):
+            if (self._stated_start(old) or span[0]) <= span[0]:
+                made.append(self._supersede(id, old, reason=reason, writer=source))
+                link = self._alike(id, "supersedes", old)[0]
+                minted = {"reason": reason, "strength": None, "confidence": "explicit", "created_by": "store"}
+                for kind in ("transition", "contradicts"):
+                    made.append(self._new_link(id, kind, old, valid(link), minted))
         made += [self._supersede(id, old, reason=reason, writer=source) for old in supersedes]
         made += [self._link(id, "corrects", old, reason=reason, writer=source) for old in corrects]
         made += [self._link(id, "derived_from", old, reason=reason) for old in derived_from]
-        for other in held:
-            if other["valid_from"] == span[1] and not self._cycle(other["id"], "supersedes", id):
-                made += self._succeed(other["id"], id, (span[1], END), None, "store", source)
+        for part in spans:
+            for other in held:
+                if other["valid_from"] == part[1]:
+                    made += self._mint(other["id"], id, part[1], None)
         return made
 
-    def _succeed(
-        self, new: str, old: str, during: Span, reason: str | None, by: str, writer: str | None = None
-    ) -> list[str]:
-        """The three links that say one value of a slot comes after another."""
-        start, stop = during
-        until = None if stop == END else stop
-        made = [
-            self._supersede(
-                new, old, reason=reason, created_by=by, valid_from=start, valid_to=until, writer=writer
+    def _free_for(
+        self, slot: Row, held: list[Row], start: datetime, gives_way: tuple[str, ...]
+    ) -> list[Span]:
+        """Where a value without a given end holds: from its start on, but for where a value holds that begins later."""
+        ended = [
+            {"id": part["row"]["id"], "valid_from": span[0], "valid_to": span[1]} for part in self.taken
+            for span in outside(valid(part), self._limits(part["row"]["id"], valid(part)))
+            if part["tx_to"] == END and part["row"].get("ended")
+            and all(self.nodes[part["row"]["id"]][name] == slot[name] for name in ("key", "scope"))
+        ]  # fmt: skip
+        later = [
+            valid(row) for row in [*held, *ended]
+            if row["valid_to"] > start and row["id"] not in gives_way and (self._stated_start(row["id"]) or START) > start
+        ]  # fmt: skip
+        return outside((start, END), later)
+
+    # ------------------------------------------------------------------ borrowed bounds
+
+    def _in_one_slot(self, one: str, other: str) -> bool:
+        a, b = self.nodes.get(one), self.nodes.get(other)
+        return (
+            a is not None
+            and b is not None
+            and a["key"] is not None
+            and (a["key"], a["scope"]) == (b["key"], b["scope"])
+        )
+
+    def _limits(self, id: str, span: Span) -> list[Span]:
+        """Where a supersession or a correction keeps a thing from holding."""
+        found: list[Span] = []
+        for link in self._now_links():
+            part = common(valid(link), span)
+            if link["target"] != id or part is None:
+                continue
+            if link["kind"] == "corrects":
+                found += self._stated(link["source"], part)
+                ended = [one for one in self._kept_or_ended(link["source"]) if one["row"].get("ended")]
+                found += [shared for one in ended if (shared := common(valid(one), part))]
+            elif link["kind"] == "supersedes" and id in self.nodes:
+                minted = link["created_by"] == "store" and self._in_one_slot(link["source"], id)
+                found += [] if minted else [part]  # the slot decides
+        return found
+
+    def _rank_in_slot(self, id: str) -> tuple[datetime, int]:
+        return self._stated_start(id) or START, [*self.nodes].index(id)
+
+    def _winners(self, slot: Row, region: Span) -> list[tuple[Row, Span, bool]]:
+        """What the statements say that holds in a slot over the parts of a period: the row, the part, and whether it holds there now."""
+        rows = [(row, common(valid(row), region), True) for row in self._held({**slot, "id": None})]
+        for part in self.taken:
+            if part["tx_to"] == END and self._in_one_slot(part["row"]["id"], slot["id"]):
+                whole = common(valid(part), region)
+                left = outside(whole, self._limits(part["row"]["id"], whole)) if whole else []
+                rows += [(part["row"], one, False) for one in left]
+        stated = [(row, part, now) for row, part, now in rows if part]
+        found: list[tuple[Row, Span, bool]] = []
+        for cell in cut_at(region, [part for _, part, _ in stated]):
+            here = [one for one in stated if common(one[1], cell)]
+            known = [*self.nodes]
+            first = max(
+                (known.index(row["id"]) for row, _, _ in here if row["id"] in self.given_end), default=-1
             )
-        ]
+            here = [one for one in here if known.index(one[0]["id"]) >= first]
+            if here:
+                best = max(here, key=lambda one: self._rank_in_slot(one[0]["id"]))
+                last = found[-1] if found else None
+                same = last and [(one[0]["id"], one[0]["number"], one[2]) for one in (last, best)]
+                if last and same and last[1][1] == cell[0] and same[0] == same[1]:
+                    found[-1] = (last[0], (last[1][0], cell[1]), last[2])
+                else:
+                    found.append((best[0], cell, best[2]))
+        return found
+
+    def _settle(self, id: str, regions: Iterable[Span]) -> None:
+        """What holds in the slot of a node over some periods becomes what the statements that are left determine."""
+        slot = self.nodes.get(id)
+        if slot is None or slot["key"] is None:
+            return
+        won = [one for region in joined(regions) for one in self._winners(slot, region)]
+        fresh = [(row, part) for row, part, now in won if not now]
+        for _, part in fresh:
+            for other in self._held({**slot, "id": None}):
+                if shared := common(valid(other), part):
+                    self._keep(self._take_away(other["id"], shared, "cut"))
+        fresh = [(row, part) for row, part in fresh if not row.get("ended")]
+        for row, part in fresh:
+            self._come_back(row, part)
+        for row, (start, stop) in fresh:
+            minted = [
+                link for link in self._now_links()
+                if link["target"] == row["id"] and link["created_by"] == "store"
+                and link["kind"] in ("supersedes", "transition", "contradicts")
+                and self._in_one_slot(link["source"], row["id"])
+            ]  # fmt: skip
+            self._clear(self.links, minted, (start, stop))
+            held = self._held({**slot, "id": None})
+            for other in [other for other in held if other["valid_from"] == stop]:
+                self._mint(other["id"], row["id"], stop, None)
+            for other in [other for other in held if other["valid_to"] == start]:
+                self._mint(row["id"], other["id"], start, None)
+        for one in sorted({row["id"] for row, _ in fresh}):
+            self._enforce(one)
+
+    def _mint(self, new: str, old: str, since: datetime, reason: str | None) -> list[str]:
+        """The three links that say that one value of a slot takes the time of another that began no later."""
+        if new == old or not any(covers(part, since) for part in self._kept(old)):
+            return []
+        if self._rank_in_slot(new) < self._rank_in_slot(old):
+            return []
+        following = [row["valid_from"] for row in self._now_rows(old) if row["valid_from"] >= since]
+        during = (since, min(following, default=END))
+        there = [link for link in self._alike(new, "supersedes", old) if common(valid(link), during)]
+        if there or self._cycle(new, "supersedes", old):
+            return []
         same = {"reason": reason, "strength": None, "confidence": "explicit", "created_by": "store"}
-        return made + [self._new_link(new, kind, old, during, same) for kind in ("transition", "contradicts")]
+        return [
+            self._new_link(new, kind, old, during, same)
+            for kind in ("supersedes", "transition", "contradicts")
+            if not any(common(valid(link), during) for link in self._alike(new, kind, old))
+        ]
+
+    def _come_back(self, row: Row, part: Span) -> None:
+        """What was kept of a row holds again."""
+        self._clear(
+            self.taken,
+            [kept for kept in self._kept(row["id"]) if kept["row"]["number"] == row["number"]],
+            part,
+        )
+        for hole in outside(part, [valid(other) for other in self._now_rows(row["id"])]):
+            self._restore(row, hole)
+
+    def _give_back(self, old: str, span: Span) -> None:
+        """What is kept of a thing holds again where no other bound is set."""
+        if old in self.events:  # it comes back whole
+            if not self._limits(old, ALWAYS):
+                for life, _ in self._clear(self.taken, self._kept(old), ALWAYS):
+                    self._write(self.lives, life["row"])
+            return
+        kept = [(part["row"], shared) for part in self._kept(old) if (shared := common(valid(part), span))]
+        if old in self.nodes and self.nodes[old]["key"] is not None:
+            self._settle(old, [shared for _, shared in kept])
+            return
+        for row, shared in kept:
+            for part in outside(shared, self._limits(old, shared)):
+                self._come_back(row, part)
+        self._enforce(old)
+
+    def _enforce(self, id: str) -> None:
+        """A correction stays in force, whatever was described since."""
+        for ends in ("source", "target"):
+            for link in self._now_links():
+                if link["kind"] == "corrects" and link[ends] == id:
+                    self._correct(link["source"], link["target"], valid(link), None)
 
     @verb
     def say_again(
@@ -510,11 +690,15 @@ class Oracle:
         start = valid_from or self.block
         if valid_to is not None and valid_to <= start:
             raise Refused(InvalidError)
-        held = self._held({"id": None, "kind": kind, "key": key, "scope": scope})
-        stop = valid_to or self._next_value(held, start)
+        slot = {"id": None, "kind": kind, "key": key, "scope": scope}
+        held = self._held(slot)
+        spans = [(start, valid_to)] if valid_to else self._free_for(slot, held, start, ())
         for row in held:
             same = row["content"] == content and self.nodes[row["id"]]["kind"] == kind
-            if row["valid_from"] <= start and stop <= row["valid_to"] and same:
+            if not covers(row, start) or not same or row["valid_to"] < spans[-1][1]:
+                continue
+            wanted = (start, spans[0][1] if self._stated_start(row["id"]) == start else valid_to or END)
+            if wanted in self._stated(row["id"], wanted):
                 self._write(self.looks, {"id": row["id"]})
                 return str(row["id"])
         raise Undecided("it would be a new node, under an id of the store's own")
@@ -539,30 +723,36 @@ class Oracle:
         if valid_from is None and valid_to is None:
             if not now:
                 raise Refused(ConflictError)
-            spans = joined(valid(row) for row in now)
+            spans = self._stated(id, ALWAYS)
         else:
             if valid_from is None:
                 if not now:
                     raise Refused(ConflictError)
-                valid_from = min(row["valid_from"] for row in now)
-            if valid_to is None:
-                later = [row["valid_to"] for row in now if row["valid_to"] > valid_from]
-                valid_to = max(later, default=END)
-            if valid_from >= valid_to:
+                valid_from = self._stated_start(id)
+                assert valid_from
+            goes_on = any(row["valid_to"] > valid_from for row in now)
+            stop = valid_to or (self._stated(id, ALWAYS)[-1][1] if goes_on else END)
+            if valid_from >= stop:
                 raise Refused(InvalidError)
-            spans = [(valid_from, valid_to)]
+            spans = [(valid_from, stop)]
         self._expect(id, if_number)
         if not any(row["id"] == id for row in self.rows):
             raise Undecided("a thing of which no version is stored is described")
         last = max((row for row in self.rows if row["id"] == id), key=lambda row: row["number"])
         tags = last["tags"] if tags is None else tags
+        over = any(common(valid(row), span) for row in now for span in spans)
+        kept = (
+            self._kept(id) if over and valid_to is None else []
+        )  # what is said of a time given to the end holds there
         alike = [
-            valid(row) for row in now
+            valid(one) for one, row in [*((row, row) for row in now), *((part, part["row"]) for part in kept)]
             if (row["content"], row["tags"]) == (content, tags)
             and (text is None or row["text"] == text)
             and (source is None or row["source"] == source)
         ]  # fmt: skip
         spans = joined(piece for span in spans for piece in outside(span, alike))
+        bounded = [part for one in kept for span in spans if (part := common(valid(one), span))]
+        spans = [piece for span in spans for piece in outside(span, bounded)]
         if not spans:
             return None
         if self._slot_taken(self.nodes[id], spans):
@@ -577,6 +767,11 @@ class Oracle:
         for span in spans:
             same = {"tags": tags, "source": source, "text": text}
             self._describe(self._description(id, number, content, **same), span, minor)
+        row = next(row for row in self._now_rows(id) if row["number"] == number)
+        for span in [*spans, *bounded]:
+            self._drop_kept(id, span)
+        self._keep([(row, part) for part in bounded])
+        self._enforce(id)
         return number
 
     def _kept_source(self, rows: list[Row]) -> str | None:
@@ -617,20 +812,27 @@ class Oracle:
                     "source": source or self._kept_source([row]),
                 }
                 self._describe(self._description(id, numbers[-1], content, **kept), part)
+            again = next(row for row in self._now_rows(id) if row["number"] == numbers[-1])
+            old = [part for part in self._kept(id) if part["row"]["number"] == changed[0]["number"]]
+            self._keep([(again, part) for _, part in self._clear(self.taken, old, span)])
+        self._enforce(id)
         return sorted(numbers)
 
     @verb
     def end(self, id: str, *, at: datetime | None = None, if_number: int | None = None) -> None:
         self._node_only(id)
         at = at or self.block
-        now = self._now_rows(id)
-        if not any(row["valid_to"] > at for row in now):
+        start = self._stated_start(id)
+        if start is None or not self._stated(id, (at, END)):
             raise Refused(NotFoundError)
-        if all(row["valid_from"] >= at for row in now):
+        if start >= at:
             raise Refused(InvalidError)
         self._expect(id, if_number)
-        self._take_away(id, (at, END), "end")
-        self._drop_kept(id, (at, END))
+        gone = [part for _, part in self._take_away(id, (at, END), "end")]
+        gone += self._drop_kept(id, (at, END))
+        corrects = any(link["kind"] == "corrects" and link["source"] == id for link in self.links)
+        if self.nodes[id]["key"] is not None or corrects:  # nothing holds where it would
+            self._keep([({"id": id, "number": 0, "ended": True}, part) for part in joined(gone)])
 
     @verb
     def retract(
@@ -645,18 +847,23 @@ class Oracle:
             if not self._alive(id):
                 raise Refused(NotFoundError)
             self._expect(id, if_number)
+            stated = self._stated(id, ALWAYS)
             self._end_life(id)
-            self._let_go(id, ALWAYS)
+            self._let_go(id, ALWAYS, stated, stated)
             return
         if span[0] >= span[1]:
             raise Refused(InvalidError)
         if not any(common(valid(row), span) for row in self._now_rows(id)):
             raise Refused(NotFoundError)
         self._expect(id, if_number)
-        self._take_away(id, span, "retract")
-        span = span if self._now_rows(id) else ALWAYS  # what leaves nothing takes back all of it
+        stated = self._stated(id, span)
+        gone = [part for _, part in self._take_away(id, span, "retract")]
+        if not self._now_rows(id):  # what leaves nothing takes back all of it
+            span, stated = ALWAYS, joined([*stated, *self._stated(id, ALWAYS)])
+        ended = [part for part in self._kept_or_ended(id) if part["row"].get("ended")]
+        gone += [part for one in ended if (part := common(valid(one), span))]
         self._drop_kept(id, span)
-        self._let_go(id, span)
+        self._let_go(id, span, stated, gone)
 
     def _end_life(
         self, id: str, source: str | None = None, why: str = "retract", by: str | None = None
@@ -667,12 +874,37 @@ class Oracle:
             self._close(self.lives, life)
         self._write(self.gone, {"id": id, "why": why, "by": by}, ALWAYS)
 
-    def _let_go(self, new: str, span: Span) -> None:
-        """The supersessions a thing made go with it over that time, and what they took comes back."""
-        for link in self._now_links():
-            if link["kind"] == "supersedes" and link["source"] == new and common(valid(link), span):
+    def _let_go(self, new: str, span: Span, stated: list[Span], gone: list[Span]) -> None:
+        """The supersessions and corrections a thing made go with it over that time, and what they and its place in a slot took comes back."""
+        regions = [*gone, *(stated if new in self.given_end else [])]
+        begins = self._stated_start(new)
+        if begins is not None and stated and stated[0][0] < begins:
+            regions += self._stated(new, ALWAYS)  # it begins later now, and may win over others
+        for link in sorted(self._now_links(), key=lambda link: link["made"]):
+            if (
+                link["kind"] in ("supersedes", "corrects")
+                and link["source"] == new
+                and common(valid(link), span)
+            ):
                 self._guard_links([link])
-                self._unlink_supersession(link, span, pass_on=True)
+                part = self._withdraw(link, span)
+                old = link["target"]
+                first, later = (
+                    self._stated_start(old),
+                    self._rank_in_slot(new)[1] > self._rank_in_slot(old)[1]
+                    if old in self.nodes and new in self.nodes
+                    else False,
+                )
+                if (
+                    self._in_one_slot(new, old)
+                    and later
+                    and stated
+                    and (first is None or stated[0][0] >= first)
+                ):
+                    regions += [*outside(part, stated), *self._kept_from(old, part)]
+                else:
+                    self._give_back(old, part)
+        self._settle(new, regions)
 
     @verb
     def supersede(
@@ -697,8 +929,24 @@ class Oracle:
                    created_by: str = "user", writer: str | None = None) -> str:  # fmt: skip
         if new == old:
             raise Refused(InvalidError, ConflictError)
-        starts = [at for at in (valid_from or self.start(new), self._started(new, old)) if at is not None]
+        started = self.start(old) if old in self.events else self._stated_start(old)
+        starts = [
+            at
+            for at in (
+                valid_from or (self.start(new) if new in self.events else self._stated_start(new)),
+                started,
+            )
+            if at is not None
+        ]
         span = (max(starts, default=END), valid_to or END)
+        if valid_from is None and valid_to is None and started is not None and old in self.nodes:
+            assert self.block
+            if started > self.block:  # a plan: all of it is replaced
+                span = (started, END)
+            elif new in self.given_end and (stop := self._stated(new, ALWAYS)[-1:]):
+                end = stop[0][1]  # where the old one is stated for longer, it holds again from there on
+                if end > span[0] and self._stated(old, (end, END)):
+                    span = (span[0], end)
         wrong: list[type[GraphStoreError]] = []
         if self.start(new) is None:
             wrong.append(ConflictError)
@@ -717,15 +965,8 @@ class Oracle:
         else:  # said before: what was described anew since is taken too
             id, span = self._supersede_again(rows[0], same, span, valid_from, valid_to)
         if old in self.nodes:
-            for row, part in self._take_away(old, span, "supersede", writer):
-                self._write(self.taken, {"link": id, "row": row}, part)
+            self._bound(old, span, "supersede", writer)
         return id
-
-    def _started(self, new: str, old: str) -> datetime | None:
-        """When the old one starts, what this supersession took of it included: the same word gives the same cut again."""
-        mine = {link["id"] for link in self._alike(new, "supersedes", old)}
-        taken = [part["valid_from"] for part in self.taken if part["tx_to"] == END and part["link"] in mine]
-        return min([*taken, *filter(None, [self.start(old)])], default=None)
 
     def _supersede_again(
         self, row: Row, same: Row, span: Span, valid_from: datetime | None, valid_to: datetime | None
@@ -809,21 +1050,18 @@ class Oracle:
         return self.now
 
     def _correct(self, new: str, old: str, span: Span, source: str | None) -> None:
-        """The old one is taken back over the time the new one holds, an event whole."""
-        if new in self.nodes:
-            held = [common(valid(row), span) for row in self._now_rows(new)]
-        else:
-            begun = self.start(new)
-            held = [common((begun, END), span)] if begun else []
-        spans = joined(part for part in held if part)
+        """The old one is taken back over the time the new one is stated for, an event whole."""
+        spans = self._stated(new, span)
         if old in self.events:
             if spans and self._alive(old):
+                self._keep([(life, ALWAYS) for life in self._alive(old)])
                 self._end_life(old, source, "correct", new)
             return
-        for part in spans:
-            self._take_away(old, part, "correct", source, new)
-        for part in spans if self._now_rows(old) else spans and [ALWAYS]:
-            self._drop_kept(old, part)
+        went = [one for part in spans for one in self._take_away(old, part, "correct", source, new)]
+        self._keep(went)
+        self._settle(
+            old, [part for _, part in went] + [one for part in spans for one in self._kept_from(old, part)]
+        )
 
     def _new_link(self, source: str, kind: str, target: str, span: Span, same: Row) -> str:
         """A new link, or a further period of one that touches this."""
@@ -938,17 +1176,19 @@ class Oracle:
         if not rows:
             raise Refused(NotFoundError)
         self._guard_links(rows)
-        if rows[0]["kind"] != "supersedes":
+        if rows[0]["kind"] not in ("supersedes", "corrects"):
             self._clear(self.links, rows, span)
             return
         for row in rows:
-            self._unlink_supersession(row, span)
-        old = self.nodes.get(rows[0]["target"])
-        if old and self._slot_taken(old, [valid(row) for row in self._now_rows(old["id"])]):
-            raise Refused(ConflictError)
+            old, part = row["target"], self._withdraw(row, span)
+            self._give_back(old, part)
+            for kept in self._kept(old) if old in self.nodes else []:
+                freed = common(valid(kept), part)
+                if freed and self._slot_taken(self.nodes[old], outside(freed, self._limits(old, freed))):
+                    raise Refused(ConflictError)
 
-    def _unlink_supersession(self, link: Row, span: Span, pass_on: bool = False) -> None:
-        """The link, and what was minted beside it, goes over that time; what it took comes back."""
+    def _withdraw(self, link: Row, span: Span) -> Span:
+        """The link, and what was minted beside it, goes over that time."""
         ((_, part),) = self._clear(self.links, [link], span)
         ends = link["source"], link["target"]
         beside = [
@@ -956,49 +1196,9 @@ class Oracle:
             if (other["source"], other["target"]) == ends
             and (other["kind"] == "transition" or (other["kind"], other["created_by"]) == ("contradicts", "store"))
         ]  # fmt: skip
-        self._clear(self.links, beside, span)
-        self._give_back(link["id"], link["target"], part, pass_on)
-
-    def _give_back(self, id: str, old: str, span: Span, pass_on: bool) -> None:
-        others = [
-            link for link in self._now_links()
-            if link["kind"] == "supersedes" and link["target"] == old and link["id"] != id
-        ]  # fmt: skip
-        mine = [
-            part for part in self.taken
-            if part["tx_to"] == END and part["link"] == id and common(valid(part), span)
-        ]  # fmt: skip
-        passed = []
-        for part, piece in self._clear(self.taken, mine, span):
-            freed = [piece]
-            for other in others:
-                for one in freed:
-                    kept = common(one, valid(other))
-                    if kept:
-                        self._write(self.taken, {"link": other["id"], "row": part["row"]}, kept)
-                freed = [left for one in freed for left in outside(one, [valid(other)])]
-            freed = [
-                hole for one in freed for hole in outside(one, [valid(row) for row in self._now_rows(old)])
-            ]
-            for one in freed:
-                held = self._held(self.nodes[old]) if pass_on else []
-                for hole in outside(one, [valid(row) for row in held]):
-                    self._restore(part["row"], hole)
-                passed += [
-                    (row["id"], part["row"], shared) for row in held if (shared := common(valid(row), one))
-                ]
-        for holder, row, piece in passed:  # another value of the slot holds there: it takes the place
-            if self._cycle(holder, "supersedes", old):
-                continue
-            later = any(other["valid_from"] >= piece[1] for other in self._now_rows(old))
-            during = (piece[0], piece[1] if later else END)
-            begun = self.start(old)
-            if begun and begun > piece[0]:
-                raise Undecided("what would pass to another value lies before all that is left")
-            if any(common(valid(link), during) for link in self._alike(holder, "supersedes", old)):
-                raise Undecided("the other value superseded it for another time already")
-            made, *_ = self._succeed(holder, old, during, None, "store")
-            self._write(self.taken, {"link": made, "row": row}, piece)
+        if link["kind"] == "supersedes":
+            self._clear(self.links, beside, span)
+        return part
 
     def _restore(self, row: Row, span: Span) -> None:
         """Write the row again; with what it touches of its own version it is one."""
@@ -1075,9 +1275,6 @@ class Oracle:
             for row in table:
                 if row["id"] == made:
                     row["id"] = id
-        for part in self.taken:
-            if part["link"] == made:
-                part["link"] = id
 
     # ------------------------------------------------------------------ undo
 
@@ -1106,6 +1303,13 @@ class Oracle:
                 table.append({**row, "tx_from": self.block, "tx_to": END, "uid": next(UIDS)})
         for id in sorted(born):
             self._write(self.gone, {"id": id, "why": "undo"}, ALWAYS)
+        if tx != self.last:  # later transactions may have set or withdrawn bounds
+            for id in sorted(
+                {part["row"]["id"] for part in self.taken if tx in (part["made"], part["tx_to"])}
+            ):
+                self._give_back(id, ALWAYS)
+            for id in sorted({row["id"] for row in self.rows if row["tx_to"] == tx}):
+                self._enforce(id)
         self.undos.append((self.block, tx))
 
     def _begun_again(self, tx: datetime) -> bool:
@@ -1145,6 +1349,11 @@ class Oracle:
             found += [one for one in there if one["uid"] not in goes and common(valid(one), valid(link))]
             if self._cycle(link["source"], link["kind"], link["target"], without=goes):
                 found.append(link)
+            if link["kind"] in ("supersedes", "corrects"):  # the bounds that it set went with it
+                found += [
+                    gone for gone in self.gone
+                    if gone["id"] == link["source"] and gone["why"] == "retract" and gone["made"] > tx and gone["tx_to"] == END
+                ]  # fmt: skip
         described = {row["id"] for row in self.rows if row["tx_from"] == tx == row["told"]} | {
             life["id"] for life in self.lives if life["tx_from"] == tx == life["made"]
         }
@@ -1162,6 +1371,7 @@ class Oracle:
         """The same beliefs once more; what is told to one from here on does not reach the other."""
         fresh = Oracle(self.clock, self.store_author)
         fresh._load(copy.deepcopy(self._save()))
+        fresh.given_end = set(self.given_end)
         fresh.numbers, fresh.undos, fresh.born = dict(self.numbers), list(self.undos), dict(self.born)
         fresh.last, fresh.handed, fresh.made = self.last, self.handed, self.made
         fresh.seq = fresh.forked = self.seq
@@ -1189,6 +1399,7 @@ class Oracle:
             self.nodes |= {id: node for id, node in branch.nodes.items() if id not in self.nodes}
             self.events |= {id: event for id, event in branch.events.items() if id not in self.events}
             shift = self.seq
+            self.given_end |= branch.given_end
             for name in TABLES:
                 mine = getattr(self, name)
                 by_uid = {row["uid"]: row for row in mine}

@@ -342,7 +342,10 @@ def test_supersede_again_takes_what_was_described_anew(facts: GraphStore) -> Non
     assert [link.id] == [one.id for one in facts.supersede("first", by="second", reason="moved")]
     assert "superseded" == facts.as_of(valid="2025-03-15").inspect("first").node.standing
     facts.unlink(link.id)
-    assert [("01-01", None)] == [(date(row.valid_from), date(row.valid_to)) for row in facts.history("first")]
+    assert [("01-01", "03-01"), ("03-01", "04-01"), ("04-01", None)] == [
+        (date(row.valid_from), date(row.valid_to)) for row in facts.history("first")
+    ]
+    assert {"says": "after all"} == facts.as_of(valid="2025-03-15").node("first").content
 
 
 def test_a_supersession_that_goes_on_is_the_same_link(facts: GraphStore) -> None:

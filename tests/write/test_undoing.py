@@ -191,7 +191,7 @@ BUILT_ON: dict[str, tuple[Callable[[GraphStore], object], ...]] = {
         lambda s: _keyed(s, "friday"),
     ),
     "link-1": (_said, _linked, lambda s: s.unlink("link-1")),
-    "link-1: what it took": (
+    "one: what was taken of it": (
         _said,
         _superseded,
         lambda s: s.add_node("fact", {}, id="right", corrects="one", valid_from="2026-01-01"),

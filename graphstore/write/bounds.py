@@ -1,0 +1,305 @@
+"""Borrowed bounds: what is stated of a thing holds, but for where a successor, a correction or another value of its slot takes its place.
+
+What a bound takes is kept (`Transaction.keep`). When the bound goes, what holds follows from the statements that remain, in whatever order they were recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from graphstore.errors import ConflictError
+from graphstore.ledger.chain import RETRACTING
+from graphstore.read.columns import ENDED, Taken
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, overlap, without_all
+from graphstore.write.linking import Claim, Ends, Linking
+
+MINTED = ("supersedes", "transition", "contradicts")
+"""The kinds of link that the store makes from a value of a slot to the one before it."""
+
+
+class Statement(NamedTuple):
+    """What is stated of a value of a slot over a part of its period. `row`: where it holds there, else -1."""
+
+    ent: int
+    ver: int
+    part: Period
+    row: int
+
+
+class Bounds(Linking):
+    """The bounds that one operation sets or withdraws."""
+
+    # ------------------------------------------------------------------ withdrawing
+
+    def let_go(self, new: int, span: Period, stated: list[Period], gone: Iterable[Period]) -> None:
+        """Withdraw over a period the supersessions and corrections by a thing, and give back what they and its place in a slot took.
+
+        Args:
+            stated: what was stated of the thing over the period before.
+            gone: the parts over which it held.
+
+        Raises ConflictError when one of the links was recorded by a more trusted author.
+        """
+        index = self.index
+        slot, regions = index.slot_of(new), [*gone]
+        if index.has_given_end(new):
+            regions += stated
+        begins = index.stated_start(new)
+        if begins is not None and stated and stated[0][0] < begins:
+            regions += index.stated_over(new, ALWAYS)  # it begins later now, and may win over others
+        for link in index.of_kinds(index.out, new, ("supersedes", "corrects")):
+            rows = self._over(link, span)
+            self.trust.guard_links(rows)
+            old = index.l_tgt[link]
+            for part in self._withdraw(link, span) if rows else ():
+                first = index.stated_start(old)
+                follows = new > old and bool(stated) and (first is None or stated[0][0] >= first)
+                if slot is not None and index.slot_of(old) == slot and follows:
+                    # where the new one did not win, the old one does not either
+                    regions += [*without_all(part, stated), *self._in_the_way(old, part)]
+                else:
+                    self.give_back(old, part)
+        if slot is not None:
+            self.settle(slot, regions)
+
+    def unlink(self, link: int, span: Period) -> None:
+        """Unlink a supersession or a correction over a period, with what was minted beside it, and give back what it took.
+
+        Raises ConflictError where another value of the slot holds what would come back.
+        """
+        old = self.index.l_tgt[link]
+        for part in self._withdraw(link, span):
+            self.give_back(old, part)
+            self._refuse_held(old, part)
+
+    def _refuse_held(self, old: int, freed: Period) -> None:
+        index, slot = self.index, self.index.slot_of(old)
+        for ver, start, stop in index.taken.get(old, ()) if slot is not None else ():
+            part = overlap((start, stop), freed) if ver != ENDED else None
+            for free in without_all(part, self.limits(old, part)) if part else ():
+                for row in index.over(index.held(slot), free) if slot is not None else ():
+                    raise ConflictError(
+                        f"the slot {index.key[old]!r} is held by {index.names[index.r_ent[row]]!r} over part of that time, so {index.names[old]!r} "
+                        "cannot come back. Retract that value, or supersede it."
+                    )
+
+    def _withdraw(self, link: int, span: Period) -> list[Period]:
+        index, work, op = self.index, self.work, self._operation
+        gone = work.take_link(link, span, op)
+        if index.l_kind[link] == "supersedes":
+            for kind in MINTED[1:]:
+                for other in index.saying(index.l_src[link], kind, index.l_tgt[link]):
+                    self._unmint(other, span)
+        return gone
+
+    def _unmint(self, link: int, span: Period) -> None:
+        """Unlink over a period what the store minted of a link."""
+        index = self.index
+        for row in self._over(link, span):
+            part = overlap(self._held(row), span)
+            if part and (index.l_kind[link] == "transition" or self._is_minted(row)):
+                self.work.take_link(link, part, self._operation)
+
+    def _over(self, link: int, span: Period) -> list[int]:
+        rows = self.index.believed_link(link, self.work.tx)
+        return [row for row in rows if overlap(self._held(row), span)]
+
+    def _is_minted(self, row: int) -> bool:
+        return bool(self.index.c_by[self.index.k_claim[row]] == "store")
+
+    def give_back(self, old: int, freed: Period) -> None:
+        """Let what is kept of a thing over a period hold again, where no other bound is."""
+        index = self.index
+        if index.is_event[old]:  # it comes back whole
+            for ver, start, stop in [] if self.limits(old, ALWAYS) else [*index.taken.get(old, ())]:
+                self._restore(old, ver, (start, stop))
+            return
+        pieces = [
+            (ver, *part)
+            for ver, start, stop in index.taken.get(old, ())
+            if (part := overlap((start, stop), freed))
+        ]
+        slot = index.slot_of(old)
+        if slot is not None:
+            self.settle(slot, [(start, stop) for _, start, stop in pieces])
+            return
+        for ver, start, stop in pieces:
+            for part in without_all((start, stop), self.limits(old, (start, stop))):
+                self._restore(old, ver, part)
+        self.enforce(old)
+
+    def limits(self, ent: int, period: Period) -> list[Period]:
+        """Return the parts of a period over which a supersession or a correction keeps a thing from holding."""
+        index, found = self.index, list[Period]()
+        slot = index.slot_of(ent)
+        kinds = ("corrects",) if index.is_event[ent] else ("supersedes", "corrects")
+        for link in index.of_kinds(index.into, ent, kinds):
+            new = index.l_src[link]
+            for row in self._over(link, period):
+                part = overlap(self._held(row), period)
+                if part is None:
+                    continue
+                if index.l_kind[link] == "corrects":
+                    found += [*index.stated_over(new, part), *index.ended_over(new, part)]
+                elif slot is None or not self._is_minted(row) or index.slot_of(new) != slot:
+                    found.append(part)  # else the slot decides
+        return found
+
+    # ------------------------------------------------------------------ corrections
+
+    def enforce(self, ent: int) -> None:
+        """Keep what a thing corrects, and the thing itself where it is corrected, from standing together with the other."""
+        index = self.index
+        for side in (index.out, index.into):
+            for link in index.of_kinds(side, ent, ("corrects",)):
+                for row in index.believed_link(link, self.work.tx):
+                    self.correct(index.l_src[link], index.l_tgt[link], self._held(row), None)
+
+    # ------------------------------------------------------------------ slots
+
+    def keep(self, old: int, gone: list[Taken], op: int, by: int, spans: list[Period]) -> None:
+        """Keep what another thing takes of a thing over some periods, and let the other values of its slot have that time."""
+        super().keep(old, gone, op, by, spans)
+        index, slot = self.index, self.index.slot_of(old)
+        if slot is None:
+            return
+        regions = [(start, stop) for _, start, stop in gone]
+        regions += [part for span in spans for part in self._in_the_way(old, span)]
+        self.settle(slot, regions, op, by if index.slot_of(by) == slot else -1)
+
+    def _in_the_way(self, ent: int, period: Period) -> list[Period]:
+        """Return where a value may keep others of its slot from holding, though it does not hold there itself."""
+        index = self.index
+        return index.ended_over(ent, period) + (
+            index.stated_over(ent, period) if index.has_given_end(ent) else []
+        )
+
+    def settle(self, slot: tuple[str, str], regions: Iterable[Period], op: int = -1, new: int = -1) -> None:
+        """Let the value hold in a slot that the statements on it determine, over some periods.
+
+        `new`: a value whose rows lie over those of others that it takes the time of.
+        """
+        index, op = self.index, self._operation if op < 0 else op
+        won: list[Statement] = []
+        for region in coalesce(regions):
+            won += self._winners(self._statements(slot, region, new), region)
+        fresh = [one for one in won if one.row < 0]
+        if fresh and op < 0:
+            op = self.work.op("supersede", index.names[fresh[0].ent])
+        for one in fresh:
+            for row in self._rows_in(slot, one.part, new):
+                old = index.r_ent[row]
+                by = self.work.op("supersede", index.names[old]) if index.o_verb[op] in RETRACTING else op
+                self.work.keep(old, self.work.take(old, one.part, by))
+        fresh = [one for one in fresh if one.ver != ENDED]
+        for one in fresh:
+            self._restore(one.ent, one.ver, one.part, op)
+        for one in fresh:
+            self._link_neighbours(slot, one, op)
+        for ent in {one.ent for one in fresh}:
+            self.enforce(ent)
+
+    def _rows_in(self, slot: tuple[str, str], period: Period, new: int) -> list[int]:
+        """Return the rows that hold in a slot over a part of a period. `new`: see `settle`."""
+        index = self.index
+        mine = index.over(index.now_of[new], period) if new >= 0 else []
+        return list(dict.fromkeys([*index.over(index.held(slot), period), *mine]))
+
+    def _statements(self, slot: tuple[str, str], region: Period, new: int) -> list[Statement]:
+        """Return what is stated of the values of a slot over a period, but for where a supersession or a correction is the bound."""
+        index, found = self.index, list[Statement]()
+        for row in self._rows_in(slot, region, new):
+            part = overlap((index.r_from[row], index.r_to[row]), region)
+            if part is not None:
+                found.append(Statement(index.r_ent[row], index.r_ver[row], part, row))
+        for ent, (ver, start, stop) in index.kept_in(slot, region):
+            whole = overlap((start, stop), region)
+            if whole is not None and ent not in index.gone:
+                found += [
+                    Statement(ent, ver, part, -1) for part in without_all(whole, self.limits(ent, whole))
+                ]
+        return found
+
+    def _winners(self, stated: list[Statement], region: Period) -> Iterator[Statement]:
+        """Yield what holds in a slot over the parts of a period.
+
+        A value with a given end wins over every value recorded before it; of the others the one that begins last, then the one recorded last.
+        """
+        index = self.index
+        if all(one.row >= 0 for one in stated):
+            return
+        starts = {one.ent: index.stated_start(one.ent) or 0 for one in stated}
+        edges = sorted({at for one in stated for at in one.part} | {*region})
+        before: Statement | None = None
+        for part in pairwise(edges):
+            here = [one for one in stated if overlap(one.part, part)]
+            if not here:
+                continue
+            first = max((one.ent for one in here if index.has_given_end(one.ent)), default=-1)
+            best = max((one for one in here if one.ent >= first), key=lambda one: (starts[one.ent], one.ent))
+            if (
+                before is not None
+                and before[::3] == best[::3]
+                and before.ver == best.ver
+                and before.part[1] == part[0]
+            ):
+                before = before._replace(part=(before.part[0], part[1]))
+                continue
+            if before is not None:
+                yield before
+            before = best._replace(part=part)
+        if before is not None:
+            yield before
+
+    def _restore(self, ent: int, ver: int, part: Period, op: int = -1) -> None:
+        """Let a kept statement hold again over a period. The links by which the store said what took its place end there."""
+        index, work = self.index, self.work
+        op = self._operation if op < 0 else op
+        pieces = index.taken.get(ent, ())
+        left = [
+            (kept, *piece)
+            for kept, start, stop in pieces
+            for piece in without_all((start, stop), [part] if kept == ver else [])
+        ]
+        if left != list(pieces):
+            work.set_taken(ent, left)
+        work.restore(ent, ver, part, op)
+
+    def _link_neighbours(self, slot: tuple[str, str], won: Statement, op: int) -> None:
+        """Link a value that holds again with the values around it: the newer one supersedes the one before it."""
+        index = self.index
+        held = index.held(slot)
+        for link in index.of_kinds(index.into, won.ent, MINTED):
+            if index.slot_of(index.l_src[link]) == slot:
+                for row in self._over(link, won.part):
+                    shared = overlap(self._held(row), won.part)
+                    if shared and self._is_minted(row):
+                        self.work.take_link(link, shared, op)
+        start, stop = won.part
+        after, before = held.first_since(stop), held.last_before(start)
+        if after >= 0 and index.r_from[after] == stop:
+            self.mint(index.r_ent[after], won.ent, stop, Claim(), op)
+        if before >= 0 and index.r_to[before] == start:
+            self.mint(won.ent, index.r_ent[before], start, Claim(), op)
+
+    def mint(self, new: int, old: int, since: Instant, claim: Claim, op: int) -> None:
+        """Link the value of a slot with the one whose time it takes from an instant on, unless that began later or a link says so already."""
+        index = self.index
+        kept = [(start, stop) for ver, start, stop in index.taken.get(old, ()) if ver != ENDED]
+        if new == old or not any(start <= since < stop for start, stop in kept):
+            return
+        if ((index.stated_start(new) or 0), new) < ((index.stated_start(old) or 0), old):
+            return
+        following = index.now_of[old].first_since(since)
+        during = (since, OPEN if following < 0 else index.r_from[following])
+        linking = Linking(self.core, self.work, op=op)
+        ends = Ends(new, self.kind("supersedes"), old)
+        if linking.overlapping(ends, during, self.work.tx) or linking.closes_cycle(ends, self.work.tx):
+            return
+        claim = Claim(claim.reason, created_by="store")
+        for name in MINTED:
+            ends = Ends(new, self.kind(name), old)
+            if not linking.overlapping(ends, during, self.work.tx):
+                linking.join(ends, during, claim)
