@@ -324,7 +324,11 @@ class RowWriter:
     def _add_covered(self, covers: Mapping[str, Iterable[Sequence[int]]]) -> None:
         """Note which falls rechecks cover that came with a merge: after the operation of one place, up to that of another."""
         rows = [
-            (self._operation(int(at)), -1 if after < 0 else self.line.row("operation", after), self.line.row("operation", upto))
+            (
+                self._operation(int(at)),
+                -1 if after < 0 else self.line.row("operation", after),
+                self.line.row("operation", upto),
+            )
             for at, ranges in covers.items()
             for after, upto in ranges
         ]
@@ -497,7 +501,17 @@ class RowWriter:
         for number, (id, ordinal, strength, flags, by, body) in self._numbered("claim", claims):
             link, operation = self._link(id), recorded_by.get((id, ordinal))
             rows.append(
-                (number, link, ordinal, strength or None, flags & 1, by, self._body(body), operation, flags >> 1)
+                (
+                    number,
+                    link,
+                    ordinal,
+                    strength or None,
+                    flags & 1,
+                    by,
+                    self._body(body),
+                    operation,
+                    flags >> 1,
+                )
             )
             self._known.claims[link, ordinal] = number
         self._first_claim = rows[0][0] if rows else None

@@ -18,7 +18,18 @@ from graphstore.values.period import OPEN, Instant
 _LANGUAGES = "languages"
 _KEPT = 256  # large transactions whose hidden reasons a connection remembers
 _LARGE = 16  # operations
-_OF_ENTITIES = ("version", "period", "removed", "changed", "told", "forgotten", "message", "shaky", "taken", "taken_ever")
+_OF_ENTITIES = (
+    "version",
+    "period",
+    "removed",
+    "changed",
+    "told",
+    "forgotten",
+    "message",
+    "shaky",
+    "taken",
+    "taken_ever",
+)
 _OF_LINKS = ("claim", "link_period", "linked")
 _COLUMNS = {
     "shaky": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to",

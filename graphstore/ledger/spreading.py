@@ -176,7 +176,11 @@ class Spreading:
                 periods = _ALWAYS
             elif entity in self._fallen:  # what it was last counts where it has ended
                 ended = without_periods([part[:2] for part in facts.upright(entity)], self._standing(entity))
-                periods = _fewest([*self._changed.periods(entity), *ended]) if ended else self._changed.periods(entity)
+                periods = (
+                    _fewest([*self._changed.periods(entity), *ended])
+                    if ended
+                    else self._changed.periods(entity)
+                )
             else:
                 periods = _NOTHING
             upright = facts.upright(entity)
@@ -463,7 +467,9 @@ class Spreading:
         facts, unknown = self._facts, set[int]()
         while level:
             facts.load_below(level)
-            facts.load_upright(entity for entity, arrived in level.items() if self._may_be_covered(entity, arrived))
+            facts.load_upright(
+                entity for entity, arrived in level.items() if self._may_be_covered(entity, arrived)
+            )
             further: Arriving = {}
             for entity, arrived in level.items():
                 if self._reaching(entity) is None and any(
@@ -569,9 +575,7 @@ class Spreading:
 
     def _without_covered(self, parts: list[Period], cause: Cause, entity: int) -> list[Period]:
         """Return the parts of periods over which no look that came with a merge covers a fall."""
-        left = [
-            part for one in parts for part in without_all(one, self._covering(entity, cause[0]))
-        ]
+        left = [part for one in parts for part in without_all(one, self._covering(entity, cause[0]))]
         if left != parts:
             self._note_stop(cause)
         return left

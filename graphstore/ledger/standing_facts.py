@@ -17,7 +17,17 @@ import orjson
 
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
-from graphstore.values.period import ALWAYS, BEGINNING, OPEN, Instant, Period, coalesce, instant, overlap, without_all
+from graphstore.values.period import (
+    ALWAYS,
+    BEGINNING,
+    OPEN,
+    Instant,
+    Period,
+    coalesce,
+    instant,
+    overlap,
+    without_all,
+)
 from graphstore.values.vocabulary import NEVER_SO, OF_EVENTS, RESTS, UPHOLDING
 
 NOW: Instant = OPEN - 1
@@ -823,7 +833,9 @@ class Facts:
         if fall.word in NEVER_SO:
             return [fall]
         rows = [
-            row for row in self.rows[entity] if row.closed_by is not None and self.verb(row.closed_by) in FORGETTING
+            row
+            for row in self.rows[entity]
+            if row.closed_by is not None and self.verb(row.closed_by) in FORGETTING
         ]
         if any(row.start <= valid < row.stop for row in rows):
             return [fall]
@@ -974,7 +986,11 @@ class Facts:
                 since, retracted = believed[entity][0][0], self._retracted(entity)
                 self._spans[entity] = [
                     (*part, -1)
-                    for part in (without_all((since, OPEN), self._unbelieved(entity, retracted)) if retracted else [(since, OPEN)])
+                    for part in (
+                        without_all((since, OPEN), self._unbelieved(entity, retracted))
+                        if retracted
+                        else [(since, OPEN)]
+                    )
                 ]
 
     def _retracted(self, entity: int) -> list[Period]:
@@ -1021,7 +1037,9 @@ class Facts:
         `with_merged`: looks that came with a merge count too.
         """
         operation = fall.operation
-        if not any(start <= valid < stop and looked < operation for start, stop, looked in self.upright(entity)):
+        if not any(
+            start <= valid < stop and looked < operation for start, stop, looked in self.upright(entity)
+        ):
             return True
         covered = self.covered.get(entity, ()) if with_merged else ()
         return any(one.start <= valid < one.stop and one.after < operation <= one.upto for one in covered)

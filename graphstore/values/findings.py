@@ -135,7 +135,11 @@ class Foundation(Value):
 
     def __str__(self) -> str:
         if self.how is None:
-            return f"{self.id} stands" if self.standing == "stands" else f"{self.id} ({self.standing.replace('_', ' ')}) is as it was"
+            return (
+                f"{self.id} stands"
+                if self.standing == "stands"
+                else f"{self.id} ({self.standing.replace('_', ' ')}) is as it was"
+            )
         if self.recorded_at is None:
             return f"{self.id} is shaky itself"
         checked = ", and was rechecked since" if self.rechecked else ""

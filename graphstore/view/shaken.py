@@ -24,7 +24,7 @@ from graphstore.read.points import Point, as_json
 from graphstore.values.findings import OUTSIDE, Foundation, Grounds, Inspection, LinkInspection, Shaky
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import whole_number
-from graphstore.values.models import Link, Node
+from graphstore.values.models import Event, Link, Node
 from graphstore.values.period import Instant, Period, moment
 from graphstore.values.vocabulary import NEVER_SO, UPHOLDING
 from graphstore.values.ways import Ways
@@ -52,7 +52,9 @@ class Fallen(NamedTuple):
 
 
 LOOKS_AMONG = Statement("looks_among", Number)
-_REACHED = "SELECT entity FROM shaky WHERE valid_from <= ?1 AND valid_to > ?1 AND tx_from <= ?2 AND tx_to > ?2"
+_REACHED = (
+    "SELECT entity FROM shaky WHERE valid_from <= ?1 AND valid_to > ?1 AND tx_from <= ?2 AND tx_to > ?2"
+)
 _VISIBLE = "SELECT link FROM link_period WHERE link IN (SELECT value FROM json_each(?))"
 _HELD = """
 SELECT p.link, p.number FROM json_each(?1) s CROSS JOIN link_period p
@@ -158,7 +160,9 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
         how = None if fall is None else fall.word
         if fall is None and shown[base].standing == "shaky" and "shaky" in facts.resting[row.kind]:
             how = "shaky"
-        _, who, why = done[fall.operation] if fall is not None and fall.operation in done else ("", None, None)
+        _, who, why = (
+            done[fall.operation] if fall is not None and fall.operation in done else ("", None, None)
+        )
         made[ent].append(
             Foundation.made(
                 {

@@ -18,7 +18,17 @@ from graphstore.read.happened import FIRST
 from graphstore.search.source import description
 from graphstore.values.findings import Merge
 from graphstore.values.models import Json
-from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, moment, overlap, without_all
+from graphstore.values.period import (
+    ALWAYS,
+    OPEN,
+    Instant,
+    Period,
+    coalesce,
+    exactly,
+    moment,
+    overlap,
+    without_all,
+)
 from graphstore.view.sight import Core
 from graphstore.write.changes_since import Contained, LineCore
 from graphstore.write.linking import Claim, Ends, Linking, claim_of

@@ -189,7 +189,9 @@ class Contained:
         upto = self._fork if taken is None else taken
         [(last,)] = self._mine.rows("SELECT max(number) FROM operation WHERE tx <= ?", (upto,))
         # what came from there earlier, and what was forgotten: that is noted on each line
-        given = self._mine.rows(_GIVEN, (*self._verbs[1], self._fork, at, orjson.dumps(list(FORGETTING)).decode()))
+        given = self._mine.rows(
+            _GIVEN, (*self._verbs[1], self._fork, at, orjson.dumps(list(FORGETTING)).decode())
+        )
         return [(-1, -1 if last is None else last), *((start - 1, stop) for start, stop in given)]
 
 

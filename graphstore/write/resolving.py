@@ -159,4 +159,6 @@ def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
     stated = index.stated_over(other, ALWAYS)
     gone = work.take(other, ALWAYS, op)
     work.drop_kept(other, ALWAYS)
-    Bounds(linking.core, work, op=op).let_go(other, ALWAYS, stated, [(start, stop) for _, start, stop in gone])
+    Bounds(linking.core, work, op=op).let_go(
+        other, ALWAYS, stated, [(start, stop) for _, start, stop in gone]
+    )

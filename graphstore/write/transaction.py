@@ -103,7 +103,9 @@ class Transaction:
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.lengths()
-        self.covers: dict[int, list[Period]] = {}  # of rechecks that came with a merge: ranges of operations, after one, up to another
+        self.covers: dict[
+            int, list[Period]
+        ] = {}  # of rechecks that came with a merge: ranges of operations, after one, up to another
         self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
         # of those: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
@@ -597,7 +599,9 @@ class Composer:
         if found := [op for op in ops if op in covers] if covers else ():
             head["requires"] = (*head["requires"], COVERS)
             head["covers"] = {
-                str(op - self.first_op): [[-1 if after < 0 else after % SPAN, upto % SPAN] for after, upto in covers[op]]
+                str(op - self.first_op): [
+                    [-1 if after < 0 else after % SPAN, upto % SPAN] for after, upto in covers[op]
+                ]
                 for op in found
             }
 

@@ -226,8 +226,11 @@ def link_named(
 
 def fold(act: Act, ent: int, members: Iterable[int], reason: str | None, op: int) -> None:
     """Link a summary with what it sums up, as that was: what it is derived from already stays as it is."""
-    index, linking = act.index, Linking(act.core, act.work, op=op)
-    kind, claim = linking.kind("derived_from"), Claim(reason=reason, created_by=maker_of(None, act.work.author), history=True)
+    index, linking = act.index, Bounds(act.core, act.work, op=op)
+    kind, claim = (
+        linking.kind("derived_from"),
+        Claim(reason=reason, created_by=maker_of(None, act.work.author), history=True),
+    )
     for member in members:
         if not any(index.believed_link(link, act.work.tx) for link in index.saying(ent, kind.name, member)):
             linking.say(Ends(ent, kind, member), None, OPEN, claim)

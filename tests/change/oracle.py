@@ -72,7 +72,11 @@ RESTS = {  # the falls of a foundation that shake what rests on it; a correction
 }
 RESTING = {"derived_from", "caused_by"}  # the source rests on the target
 RESTED = {"supports"}  # the target rests on the source
-DEPENDANT = {"derived_from": 0, "caused_by": 0, "supports": 1}  # which end rests on the other: the source or the target
+DEPENDANT = {
+    "derived_from": 0,
+    "caused_by": 0,
+    "supports": 1,
+}  # which end rests on the other: the source or the target
 RETRACTIONS = {"retract", "correct", "undo"}
 UPRIGHT = {"stands", "shaky"}
 

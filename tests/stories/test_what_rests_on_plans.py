@@ -36,7 +36,9 @@ def cancelled(store: Any) -> None:
 
 
 def brought_forward(store: Any) -> None:
-    store.add_node("plan", {"says": "we launch in May"}, id="sooner", valid_from="2026-05-01", supersedes="launch")
+    store.add_node(
+        "plan", {"says": "we launch in May"}, id="sooner", valid_from="2026-05-01", supersedes="launch"
+    )
 
 
 def corrected(store: Any) -> None:
@@ -44,7 +46,9 @@ def corrected(store: Any) -> None:
 
 
 def moved_by_a_correction(store: Any) -> None:
-    store.add_node("plan", {"says": "we launch in May"}, id="sooner", valid_from="2026-05-01", corrects="launch")
+    store.add_node(
+        "plan", {"says": "we launch in May"}, id="sooner", valid_from="2026-05-01", corrects="launch"
+    )
 
 
 def replaced(store: Any) -> None:
@@ -82,7 +86,9 @@ def test_undo_of_the_change_takes_it_away_again(launch: GraphStore, clock: Clock
 
 
 @pytest.mark.parametrize("change", NEVER_BEGAN)
-def test_who_confirms_the_booking_is_not_asked_again(launch: GraphStore, clock: Clock, change: Change) -> None:
+def test_who_confirms_the_booking_is_not_asked_again(
+    launch: GraphStore, clock: Clock, change: Change
+) -> None:
     change(launch)
     clock.move(days=1)
     launch.confirm("venue", reason="we need it all the same")
@@ -131,7 +137,9 @@ def test_support_for_a_plan_counts_the_other_way_round(store: GraphStore, clock:
     assert ["shaky"] == standings(store, "ice")
 
 
-def test_a_launch_that_ends_or_is_replaced_later_shakes_from_then_on(launch: GraphStore, clock: Clock) -> None:
+def test_a_launch_that_ends_or_is_replaced_later_shakes_from_then_on(
+    launch: GraphStore, clock: Clock
+) -> None:
     launch.end("launch", at="2026-08-01")
 
     assert ["stands", "stands", "shaky"] == [
@@ -160,7 +168,9 @@ def test_a_launch_that_is_on_again_shakes_nothing(launch: GraphStore, clock: Clo
 @pytest.fixture
 def outage(store: GraphStore, clock: Clock) -> GraphStore:
     """An outage was over before the migration that it caused began."""
-    store.add_node("incident", {"says": "the disk was full"}, id="outage", valid_from="2026-01-02", valid_to="2026-01-03")
+    store.add_node(
+        "incident", {"says": "the disk was full"}, id="outage", valid_from="2026-01-02", valid_to="2026-01-03"
+    )
     store.add_node("project", {"says": "we move to larger disks"}, id="migration", valid_from="2026-01-10")
     store.link("migration", "caused_by", "outage", reason="never again")
     clock.move(days=30)
@@ -210,10 +220,19 @@ def test_an_event_still_to_come_is_a_foundation_too(store: GraphStore, clock: Cl
     assert ["shaky", "shaky"] == standings(store, "notes", "read")
 
 
-def test_what_replaces_its_foundation_is_shaken_only_by_what_never_was(store: GraphStore, clock: Clock) -> None:
+def test_what_replaces_its_foundation_is_shaken_only_by_what_never_was(
+    store: GraphStore, clock: Clock
+) -> None:
     store.add_node("fact", {"says": "a poll"}, id="poll", valid_from="2026-01-01")
     store.add_node("fact", {"says": "draft"}, id="draft", valid_from="2026-01-01", derived_from="poll")
-    store.add_node("fact", {"says": "final"}, id="final", valid_from="2026-01-02", supersedes="draft", derived_from="draft")
+    store.add_node(
+        "fact",
+        {"says": "final"},
+        id="final",
+        valid_from="2026-01-02",
+        supersedes="draft",
+        derived_from="draft",
+    )
     clock.move(days=1)
     store.end("poll", at="2026-01-05")
     assert ["stands"] == standings(store, "final")
@@ -226,7 +245,14 @@ def test_what_replaces_its_foundation_is_shaken_only_by_what_never_was(store: Gr
 
 def test_what_corrects_its_foundation_is_not_shaken_by_that(store: GraphStore) -> None:
     store.add_node("fact", {"says": "300 came"}, id="count", valid_from="2026-01-01")
-    store.add_node("fact", {"says": "250 came"}, id="recount", valid_from="2026-01-01", corrects="count", derived_from="count")
+    store.add_node(
+        "fact",
+        {"says": "250 came"},
+        id="recount",
+        valid_from="2026-01-01",
+        corrects="count",
+        derived_from="count",
+    )
 
     assert ["stands"] == standings(store, "recount")
 
@@ -248,13 +274,17 @@ def test_a_summary_is_made_of_things_as_they_were(store: GraphStore, clock: Cloc
     assert ["shaky"] == standings(store, summary.id)
     grounds = store.grounds(summary.id)
     assert (2, 3) == (grounds.stand, grounds.of)
-    assert [(None, True), (None, True), ("retracted", False)] == [(one.how, one.stands) for one in grounds.foundations]
+    assert [(None, True), (None, True), ("retracted", False)] == [
+        (one.how, one.stands) for one in grounds.foundations
+    ]
 
 
 def test_grounds_say_what_became_of_each_foundation_when_and_why(store: GraphStore, clock: Clock) -> None:
     for id in ("phones", "budget", "team"):
         store.add_node("fact", {"says": id}, id=id, valid_from="2026-01-01")
-    store.add_node("plan", {"says": "an app"}, id="app", derived_from=["phones", "budget"], valid_from="2026-01-01")
+    store.add_node(
+        "plan", {"says": "an app"}, id="app", derived_from=["phones", "budget"], valid_from="2026-01-01"
+    )
     store.link("team", "supports", "app")
     told = clock.move(days=1)
     store.retract("budget", reason="it was last year's")
@@ -263,7 +293,12 @@ def test_grounds_say_what_became_of_each_foundation_when_and_why(store: GraphSto
     assert (2, 3) == (found.stand, found.of)
     assert ["phones", "budget", "team"] == [one.id for one in found.foundations]
     budget = found.foundations[1]
-    assert ("retracted", "it was last year's", told, False) == (budget.how, budget.why, budget.recorded_at, budget.rechecked)
+    assert ("retracted", "it was last year's", told, False) == (
+        budget.how,
+        budget.why,
+        budget.recorded_at,
+        budget.rechecked,
+    )
     assert found.shaky is not None and "budget" == found.shaky.root.id
     assert "2 of 3 foundations still stand" in str(found)
     assert "2 of 3 foundations still stand" in str(store.shaky()[0])
