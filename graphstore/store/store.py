@@ -223,10 +223,10 @@ class Store(WholeStore):
             act = acts.Act(self._core, work)
             known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
             ent = act.known(id_of(known), node=True)
-            members = [act.known(name) for name in names]
+            summed = [act.known(name) for name in names]
             before = work.point()
             op = work.op("fold", act.index.names[ent], optional_text("reason", reason))
-            verbs.fold(act, ent, members, reason, op)
+            verbs.fold(act, ent, summed, reason, op)
             if len(act.index.k_link) == before.mark.link_rows:
                 self._core.hide_rows()
                 work.back(before)  # recorded already

@@ -155,13 +155,13 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
     links = _links_over(point, [link for _, link in found])
     upholding = [(ent, links[link], fall) for (ent, link), fall in found.items() if link in links]
     shown = things(point, {end for _, row, _ in upholding for end in (row.source, row.target)})
-    for ent, row, fall in upholding:
+    for ent, row, latest in upholding:
         base = row.source if row.kind in UPHOLDING else row.target
-        how = None if fall is None else fall.word
-        if fall is None and shown[base].standing == "shaky" and "shaky" in facts.resting[row.kind]:
+        how = None if latest is None else latest.word
+        if latest is None and shown[base].standing == "shaky" and "shaky" in facts.resting[row.kind]:
             how = "shaky"
         _, who, why = (
-            done[fall.operation] if fall is not None and fall.operation in done else ("", None, None)
+            done[latest.operation] if latest is not None and latest.operation in done else ("", None, None)
         )
         made[ent].append(
             Foundation.made(
@@ -173,8 +173,8 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
                     "how": how,
                     "who": who,
                     "why": why,
-                    "recorded_at": None if fall is None else moment(facts.operation(fall.operation)[0]),
-                    "rechecked": fall is not None and facts.is_covered(ent, fall, point.valid),
+                    "recorded_at": None if latest is None else moment(facts.operation(latest.operation)[0]),
+                    "rechecked": latest is not None and facts.is_covered(ent, latest, point.valid),
                 }
             )
         )

@@ -65,8 +65,8 @@ def revise(act: Act, new: Revision) -> Node:
     trust.guard(ent, spans)
     if source is None:
         replaced = [index.r_ver[row] for row in over] or [work.last_version(ent)]
-        if (kept := describing.kept_source(replaced, trust)) is not None:
-            body["source"] = kept
+        if (same := describing.kept_source(replaced, trust)) is not None:
+            body["source"] = same
     op = work.op("revise", index.names[ent], reason)
     if not new.minor:
         act.turn(ent, spans, body["content"], op, describing.body)
