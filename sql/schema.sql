@@ -388,6 +388,33 @@ CREATE TABLE lookup (
   times INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What answers of interfaces contained, where an interface was told to record it (`record_reads`): one row for each answer. It is written after the answer, in
+-- transactions of its own, and removed after some days. It is no part of the chain: `graphstore verify` and `graphstore export` leave it out, `graphstore rebuild`
+-- keeps it.
+CREATE TABLE reading (
+  number   INTEGER PRIMARY KEY,
+  at       INTEGER NOT NULL,       -- when it was answered
+  agent    TEXT NOT NULL,          -- the name of the token, or the name that the client gave
+  is_token INTEGER NOT NULL,       -- 1: the name is that of a token
+  scopes   TEXT NOT NULL,          -- a JSON list of the scopes of that token; '': everything
+  branch   TEXT NOT NULL,          -- the name of the branch that was asked; '': the trunk
+  call     TEXT NOT NULL,          -- the call or tool
+  valid    INTEGER NOT NULL,       -- the coordinate of the answer
+  tx       INTEGER NOT NULL,
+  known    INTEGER NOT NULL        -- what was done after this tx was not known to the answer
+) STRICT;
+CREATE INDEX reading_agent ON reading (agent);
+CREATE INDEX reading_at ON reading (at);
+
+-- Which nodes and events an answer contained. Nothing is here of what was forgotten.
+CREATE TABLE read_thing (
+  id         TEXT NOT NULL,        -- entity.id
+  reading    INTEGER NOT NULL,     -- reading.number
+  is_noticed INTEGER NOT NULL,     -- 1: the agent was notified that this answer no longer holds
+  PRIMARY KEY (id, reading)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX read_thing_reading ON read_thing (reading);
+
 -- The rows of the trunk. The + keeps SQLite from searching by the number where an index finds fewer rows.
 CREATE VIEW operation AS SELECT * FROM all_operation WHERE +number < 1099511627776;
 CREATE VIEW done AS SELECT * FROM all_operation WHERE +number < 1099511627776;  -- for lists of what was done

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from graphstore.ledger.branch_rows import TRUNK, all_branches
+from graphstore.ledger.readings import remove_forgotten_readings
 from graphstore.ledger.statements import Statement
 from graphstore.values.period import Instant
 
@@ -26,6 +27,7 @@ DELETE FROM vector WHERE id IN (SELECT subject FROM all_operation WHERE tx >= ? 
 _REMOVE_UNKNOWN = (
     "DELETE FROM vector WHERE id NOT IN (SELECT id FROM all_entity)",
     "DELETE FROM lookup WHERE id NOT IN (SELECT id FROM all_entity)",
+    "DELETE FROM read_thing WHERE id NOT IN (SELECT id FROM all_entity)",
 )
 
 
@@ -42,11 +44,12 @@ def bodies_left(connection: sqlite3.Connection, since: Instant) -> list[int]:
 
 
 def remove_vectors(connection: sqlite3.Connection, since: Instant) -> bool:
-    """Remove the vectors of what was forgotten at an instant or later. Return whether there were any."""
+    """Remove the vectors and the readings of what was forgotten at an instant or later. Return whether there were vectors."""
+    remove_forgotten_readings(connection, since)
     return connection.execute(_REMOVE_VECTORS, (since,)).rowcount > 0
 
 
 def remove_unknown(connection: sqlite3.Connection) -> None:
-    """Remove vectors and lookups of what is in the chain no more."""
+    """Remove vectors, lookups and readings of what is in the chain no more."""
     for statement in _REMOVE_UNKNOWN:
         connection.execute(statement)

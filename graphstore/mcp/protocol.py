@@ -42,6 +42,7 @@ from graphstore.mcp import (
     write_tools,
 )
 from graphstore.mcp.desk import PROGRESS, QUERY_SECONDS, Desk, Slow, tool
+from graphstore.mcp.returning import Reads
 from graphstore.store.store import Store
 from graphstore.values.inputs import distinct, may_lack_a_name
 from graphstore.values.text import clean, clean_json
@@ -132,18 +133,22 @@ def server(
     tools: Iterable[str] = ("usual",),
     allow_erase: bool = False,
     author: str | None = None,
+    record_reads: bool | Reads = False,
 ) -> Server:
     """The protocol's server of a store (or of a branch of it). It does not close the store.
 
     `read_only`: no tool that writes is offered; so it is for a store that is open read only. `query_seconds`: how long a Cypher text may run.
     `tools`: the sets that are offered in the full profile, some of `TOOL_SETS`. `allow_erase`: `forget` is offered too.
     `author`: who signs what clients write; by default the name that a client gives, which has no rank. A token with a name signs with that name.
+    `record_reads`: the store records what each answer contained, and an agent that returns is notified of what no longer holds.
     Raises InvalidError for an unknown profile or set.
     """
     if profile not in PROFILES:
         raise InvalidError.choice("profile", profile, PROFILES)
     read_only = read_only or store.read_only
     desk = Desk(store, query_seconds=query_seconds, author=author)
+    if record_reads is True:
+        record_reads = Reads(store, in_names=profile == "memory")
     wanted = _chosen(tools)
 
     def offers() -> Offers:
@@ -164,6 +169,7 @@ def server(
         "graphstore",
         offers,
         _OF_ALL if profile == "full" else "",
+        reads=record_reads or None,
         title="graphstore",
         version=__version__,
         instructions=_instructions(profile, read_only, wanted),
@@ -282,7 +288,15 @@ _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "
 class Server(MCPServer[Any]):
     """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
 
-    def __init__(self, name: str, offers: Callable[[], Offers], said_once: str = "", **options: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        offers: Callable[[], Offers],
+        said_once: str = "",
+        reads: Reads | None = None,
+        **options: Any,
+    ) -> None:
+        self._reads = reads
         self._slow = Slow(_SLOW_AT_ONCE)
         self._levels: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         super().__init__(name, **options)
@@ -339,7 +353,10 @@ class Server(MCPServer[Any]):
                 raise ToolError(clean(refusals.unknown_argument(name, given, known[name])))
         progress = PROGRESS.set(None if context is None else context.report_progress)
         try:
-            return await super().call_tool(name, arguments, context)
+            result = await super().call_tool(name, arguments, context)
+            if self._reads is not None and context is not None and isinstance(result, wire.CallToolResult):
+                await self._reads.answered(name, arguments, result, context)
+            return result
         except ToolError as error:
             why = refusals.words(name, arguments, error.__cause__ or error, known)
             await self._tell(context, "warning", f"{name}: {why}")

@@ -35,6 +35,7 @@ class ScopedStore(GraphStore):
     def __init__(self, whole: GraphStore, scopes: tuple[str, ...]) -> None:
         journal = whole._ledger
         self._of, self._scopes = whole, scopes
+        self._seen_scopes, self._recorder = scopes, whole._record_reads()
         self._place = Folder(whole._place.path, read_only=True)
         self._place.shown, self._place.named = None, whole._place.named
         self._clock, self._author = whole._clock, None

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from graphstore.errors import DamageError, InvalidError
 from graphstore.graph.limits import LIMITS
 from graphstore.ledger import backup as dumps
+from graphstore.ledger import readings
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.readings import Recorder
 from graphstore.read import counted, operations, settings
 from graphstore.read import ids as known_ids
 from graphstore.read.points import Point
 from graphstore.search import model_vectors
-from graphstore.store import histories, over_time, recipes
+from graphstore.store import histories, over_time, readers, recipes
 from graphstore.values import findings, inputs, snapshot_settings
 from graphstore.values.models import Snapshot
 from graphstore.values.period import BEGINNING, OPEN, TimeLike, moment
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from graphstore.graph.engine import Result
     from graphstore.graph.limits import Limits
     from graphstore.graph.workers import Allowance, Workers
-    from graphstore.values.findings import Change, Verification
+    from graphstore.values.findings import Change, Reading, Verification
     from graphstore.write.retention import Content
 
 P = ParamSpec("P")
@@ -186,6 +188,21 @@ class WholeStore(Writer):
         """
         self._writable()
         self._count_access(self._by_rows(known_ids.things, inputs.ids("ids", ids)))
+
+    def readers_of(self, id: str | Iterable[str]) -> list[Reading]:
+        """Whose answers contained a thing, or several, and when: one reading for each answer, newest first. Only interfaces that were started with
+        `record_reads` record it. What was read in the last second may be missing, after a kill for ever.
+
+        On a branch: the answers from that branch. Raises NotFoundError for an unknown id.
+        """
+        return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)))
+
+    def _record_reads(self, days: float | None = None) -> Recorder:
+        """Return what records the answers of an interface to this store; `days`: how long a reading is kept. It ends with the store."""
+        trunk = self._lines[0]
+        if trunk._recorder is None:
+            trunk._recorder = Recorder(self._ledger.path, trunk._now, readings.DAYS if days is None else days)
+        return trunk._recorder
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the rows of the ledger anew from its chain, and the graph tables."""

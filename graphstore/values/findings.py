@@ -381,6 +381,20 @@ class Change(Value):
     branch: str | None = None
 
 
+class Reading(Value):
+    """One answer that contained a thing: who received it, when it was answered, its coordinate, and the call or tool."""
+
+    id: str
+    agent: str
+    at: datetime
+    valid: datetime
+    tx: datetime
+    call: str
+
+    def __str__(self) -> str:
+        return f"{self.agent} received {self.id!r} at {when(self.at)} from {self.call}"
+
+
 class Problem(Value):
     """One thing `verify` found: where, and what."""
 

@@ -1,0 +1,330 @@
+"""Records which things the answers of an interface contained, in the tables `reading` and `read_thing` of the ledger, beside the chain.
+
+An answer is handed over and written later, by a thread of its own: recording never delays an answer and never makes one fail.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from graphstore.errors import GraphStoreError
+from graphstore.ledger.database import Database
+from graphstore.values.period import Instant
+
+_log = logging.getLogger("graphstore")
+DAYS = 90
+"""How many days a reading is kept by default."""
+_DAY = 86_400_000_000  # microseconds
+_PAUSE = 1.0  # seconds between two batches
+_PATIENCE = 2.0  # seconds that a batch waits for other writers, before it is postponed
+_WAITING = 10_000  # answers that wait to be written; more are left out
+_THINGS = 10_000  # ids of one answer; more are left out
+_CLEAN_EVERY = 3_600.0  # seconds between two looks for readings that are too old
+_ADD = "INSERT INTO reading (at, agent, is_token, scopes, branch, call, valid, tx, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_THINGS = """
+INSERT OR IGNORE INTO read_thing (id, reading, is_noticed)
+SELECT w.value, ?1, 0 FROM json_each(?2) w
+WHERE EXISTS (SELECT 1 FROM all_entity e WHERE e.id = w.value)
+  AND NOT EXISTS (SELECT 1 FROM all_entity e JOIN all_forgotten f ON f.entity = e.number WHERE e.id = w.value)
+"""
+_MARK = """
+UPDATE read_thing SET is_noticed = 1
+WHERE id IN (SELECT value FROM json_each(?1)) AND reading IN (SELECT number FROM reading WHERE agent = ?2 AND is_token = ?3 AND branch = ?4 AND known < ?5)
+"""
+_TOO_OLD = (
+    "DELETE FROM read_thing WHERE reading IN (SELECT number FROM reading WHERE at < ?)",
+    "DELETE FROM reading WHERE at < ?",
+)
+_REMOVE_FORGOTTEN = (
+    "DELETE FROM read_thing WHERE id IN (SELECT subject FROM all_operation WHERE tx >= ? AND verb IN ('evict', 'erase'))",
+    "DELETE FROM reading WHERE number NOT IN (SELECT reading FROM read_thing)",
+)
+_READINGS = """
+SELECT t.id, r.agent, r.at, r.valid, r.tx, r.known, r.call, r.scopes
+FROM json_each(?1) w CROSS JOIN read_thing t ON t.id = w.value CROSS JOIN reading r ON r.number = t.reading
+WHERE r.branch = ?2 AND r.known < ?3
+ORDER BY r.at DESC, r.number DESC, t.id
+"""
+PRESENT = 60_000_000
+"""Microseconds: an answer about at most so long ago is about the present."""
+_OF_AGENT = f"""
+SELECT t.id, r.agent, max(r.at), r.valid, r.tx, r.known, r.call, r.scopes
+FROM reading r CROSS JOIN read_thing t ON t.reading = r.number
+WHERE r.agent = ?1 AND r.is_token = ?2 AND r.branch = ?3 AND NOT t.is_noticed
+  AND (?3 <> '' OR EXISTS (SELECT 1 FROM entity e WHERE e.id = t.id AND (
+    EXISTS (SELECT 1 FROM period p WHERE p.entity = e.number AND p.closed_by IS NOT NULL AND p.tx_to > r.known)
+    OR EXISTS (SELECT 1 FROM absence a WHERE a.entity = e.number AND a.tx_from > r.known)
+    OR EXISTS (SELECT 1 FROM shaky s WHERE s.entity = e.number AND s.tx_from > r.known))))
+  AND NOT EXISTS (SELECT 1 FROM read_thing o CROSS JOIN reading later ON later.number = o.reading
+                  WHERE o.id = t.id AND later.agent = ?1 AND later.is_token = ?2 AND later.branch = ?3 AND later.tx > r.known)
+GROUP BY t.id, r.known, CASE WHEN r.valid < r.at - {PRESENT} THEN r.valid END
+ORDER BY 3 DESC
+"""
+
+
+class Agent(NamedTuple):
+    """Identifies who was answered.
+
+    `is_token`: the name is that of a token, so nobody else can have it; else the client gave it. `scopes`: what the token sees; none: everything.
+    """
+
+    name: str
+    is_token: bool = False
+    scopes: tuple[str, ...] = ()
+
+
+class Answered(NamedTuple):
+    """Holds one answer to be recorded. `body`: the answer as JSON, as Arrow, or as an object; `ids`: further ids that it is about; `keys`: the names under which the
+    body has ids. `is_past`: it was asked as known at an earlier tx, so only an invalidation after the reading counts. `is_table`: any text of it may be an id.
+    """
+
+    agent: Agent
+    call: str
+    at: Instant
+    valid: Instant
+    tx: Instant
+    body: Any
+    ids: tuple[str, ...] = ()
+    branch: str = ""
+    keys: tuple[str, ...] = ("id",)
+    is_past: bool = False
+    is_table: bool = False
+
+
+class ReadingRow(NamedTuple):
+    """Holds one thing in one answer. `known`: an invalidation after that tx was not known to the answer."""
+
+    id: str
+    agent: str
+    at: Instant
+    valid: Instant
+    tx: Instant
+    known: Instant
+    call: str
+    scopes: str
+
+
+class Recorder:
+    """Records what answers contained, in batches. Any thread may hand over an answer; `close` writes the rest.
+
+    `lost` counts the answers that could not be recorded: too many waited, or the file could not be written.
+    """
+
+    def __init__(self, file: Path, now: Callable[[], Instant], days: float = DAYS) -> None:
+        self.now, self.lost = now, 0
+        self._file, self._days = file, days
+        self._waiting: deque[Answered] = deque()
+        self._marks: deque[tuple[Any, ...]] = deque()
+        self._database: Database | None = None
+        self._wanted, self._writing = threading.Event(), threading.Lock()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._clean_after = 0.0
+        self._reported = ""
+
+    # ------------------------------------------------------------------ for those who answer
+
+    def add(self, answered: Answered) -> None:
+        """Hand over an answer. Returns at once."""
+        if len(self._waiting) >= _WAITING or self._is_closed:
+            self.lost += 1
+            return
+        self._waiting.append(answered)
+        self._start()
+
+    def mark(self, ids: Iterable[str], agent: Agent, branch: str, tx: Instant) -> None:
+        """Note that an agent was notified of what became of these things up to a tx. Returns at once."""
+        wanted = orjson.dumps(list(ids)).decode()
+        self._marks.append((wanted, agent.name, agent.is_token, branch, tx))
+        self._start()
+        self._wanted.set()
+
+    def flush(self, timeout: float = _PATIENCE) -> None:
+        """Write what waits, unless other writers or a full disk prevent that: then it stays for the next time.
+
+        Args:
+            timeout: seconds to wait for other writers.
+        """
+        with self._writing:
+            while self._waiting or self._marks:
+                count, marks = len(self._waiting), len(self._marks)
+                try:
+                    self._write(timeout)
+                except (GraphStoreError, OSError) as error:
+                    self._report(f"what answers contained is not recorded yet: {error}")
+                    return
+                except Exception as error:  # an answer that cannot be read must not keep others waiting
+                    self._report(f"{count} answers were not recorded: {error!r}")
+                    self.lost += count
+                    self._drop(count, marks)
+
+    def close(self) -> None:
+        """Write what waits and end. What cannot be written now is lost, and counted."""
+        self._is_closed = True
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2 * _PATIENCE)
+        self.flush()
+        self.lost += len(self._waiting)
+        self._waiting.clear()
+        with self._writing:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+    def _report(self, why: str) -> None:
+        if why != self._reported:
+            _log.warning("%s", why)
+        self._reported = why
+
+    # ------------------------------------------------------------------ the thread
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._run, name="graphstore-readings", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._wanted.wait(_PAUSE)
+            self._wanted.clear()
+            self.flush()
+
+    def _write(self, timeout: float) -> None:
+        """Write a batch in one SQL transaction. Raises GraphStoreError where that cannot be: it then waits on."""
+        batch, marks = list(self._waiting), list(self._marks)
+        rows = [(_row(answered), orjson.dumps(_found(answered)).decode()) for answered in batch]
+        if self._database is None:
+            self._database = Database(self._file, durability="interval", timeout=timeout)
+        with self._database.transaction(timeout) as connection:
+            for row, ids in rows:
+                number = connection.execute(_ADD, row).lastrowid
+                if not connection.execute(_ADD_THINGS, (number, ids)).rowcount:
+                    connection.execute("DELETE FROM reading WHERE number = ?", (number,))
+            connection.executemany(_MARK, marks)
+            if time.monotonic() >= self._clean_after:
+                self._clean_after = time.monotonic() + _CLEAN_EVERY
+                for statement in _TOO_OLD:
+                    connection.execute(statement, (self.now() - int(self._days * _DAY),))
+        self._drop(len(batch), len(marks))
+
+    def _drop(self, answers: int, marks: int) -> None:
+        for _ in range(answers):
+            self._waiting.popleft()
+        for _ in range(marks):
+            self._marks.popleft()
+
+
+def _row(answered: Answered) -> tuple[Any, ...]:
+    agent = answered.agent
+    scopes = orjson.dumps(sorted(agent.scopes)).decode() if agent.scopes else ""
+    known = answered.at if answered.is_past else min(answered.tx, answered.at)
+    return (
+        answered.at,
+        agent.name,
+        agent.is_token,
+        scopes,
+        answered.branch,
+        answered.call,
+        answered.valid,
+        answered.tx,
+        known,
+    )
+
+
+def _found(answered: Answered) -> list[str]:
+    """Return the texts in an answer that may be ids of things, each once."""
+    body = answered.body
+    if isinstance(body, bytes):
+        try:
+            body = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            body = _of_arrow(body)
+    found = dict.fromkeys(answered.ids)
+    for text in _texts(body) if answered.is_table else _named(body, answered.keys):
+        found[text] = None
+        if len(found) >= _THINGS:
+            break
+    return list(found)
+
+
+def _of_arrow(body: bytes) -> Any:
+    try:
+        import pyarrow
+
+        with pyarrow.ipc.open_stream(body) as stream:
+            return stream.read_all().to_pylist()
+    except Exception:  # neither JSON nor a table: a file
+        return None
+
+
+def _named(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
+    """Yield the texts under some names, however deep."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, str):
+                if key in keys:
+                    yield each
+            else:
+                yield from _named(each, keys)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _named(each, keys)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
+
+
+# ---------------------------------------------------------------- what was recorded
+
+
+def is_recorded(database: Any) -> bool:
+    """Return True if any reading is recorded."""
+    return bool(database.rows("SELECT 1 FROM read_thing LIMIT 1"))
+
+
+def readings_of(database: Any, ids: Iterable[str], branch: str, before: Instant) -> list[ReadingRow]:
+    """Return the readings of some things by answers that did not know what was done at a tx or later, newest first."""
+    wanted = orjson.dumps(list(dict.fromkeys(ids))).decode()
+    return [ReadingRow(*row) for row in database.rows(_READINGS, (wanted, branch, before))]
+
+
+def unnoticed_of(database: Any, agent: Agent, branch: str) -> list[ReadingRow]:
+    """Return the readings by an agent of things that were changed since, newest first; without those of which the agent was notified, and those of
+    things that a later answer contained."""
+    return [ReadingRow(*row) for row in database.rows(_OF_AGENT, (agent.name, agent.is_token, branch))]
+
+
+def is_within(reading: ReadingRow, scopes: tuple[str, ...]) -> bool:
+    """Return True if a token with these scopes may see a reading: it was by a token bound within them."""
+    if not scopes:
+        return True
+    bound = orjson.loads(reading.scopes) if reading.scopes else []
+    return bool(bound) and all(
+        any(each == scope or each.startswith(f"{scope}/") for scope in scopes) for each in bound
+    )
+
+
+def remove_forgotten_readings(connection: Any, since: Instant) -> None:
+    """Remove the readings of what was forgotten at an instant or later."""
+    if connection.execute(_REMOVE_FORGOTTEN[0], (since,)).rowcount > 0:
+        connection.execute(_REMOVE_FORGOTTEN[1])

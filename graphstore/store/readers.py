@@ -1,0 +1,123 @@
+"""Tells whose recorded answers contained a thing, and which of them no longer hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphstore.errors import NotFoundError
+from graphstore.ledger import readings
+from graphstore.ledger.readings import PRESENT, Agent, ReadingRow
+from graphstore.values.findings import Change, Inspection, Reading
+from graphstore.values.models import UPRIGHT, Event, Node
+from graphstore.values.period import OPEN, Instant, instant, moment
+
+if TYPE_CHECKING:
+    from graphstore.store.whole_store import WholeStore
+    from graphstore.view.view import View
+
+RESTS = ("derived_from", "supports", "caused_by")
+_DEPTH = 10  # links from an invalidated thing to what rests on it
+_SECONDS = 0.5  # that a batch of this process may take before readings are listed
+_CHANGED = """
+SELECT 1 FROM entity e CROSS JOIN changed c ON c.entity = e.number CROSS JOIN operation o ON o.number = c.operation
+WHERE e.id = ?1 AND c.valid_from <= ?2 AND c.valid_to > ?2 AND o.tx > ?3 AND o.tx <= ?4 LIMIT 1
+"""
+
+
+class Outdated(NamedTuple):
+    """A thing in an answer that no longer holds: the thing as it was then, how it stands now, and the last thing done to it since, if any."""
+
+    reading: ReadingRow
+    node: Node | Event
+    became: str  # a standing, or "revised"
+    change: Change | None
+
+
+def readers_of(store: WholeStore, ids: Iterable[str], before: Instant = OPEN) -> list[Reading]:
+    """Return the recorded readings of things by answers that did not know what was done at `before` or later, newest first."""
+    recorder = store._lines[0]._recorder
+    if recorder is not None and not store._ledger.database.writes_here:
+        recorder.flush(_SECONDS)
+    rows = readings.readings_of(store._ledger.database, ids, branch_of(store), before)
+    return [
+        Reading.made({
+            "id": row.id,
+            "agent": row.agent,
+            "at": moment(row.at),
+            "valid": moment(row.valid),
+            "tx": moment(row.tx),
+            "call": row.call,
+        })
+        for row in rows
+        if readings.is_within(row, store._seen_scopes)
+    ]  # fmt: skip
+
+
+def readers_of_write(store: WholeStore, tx: Instant) -> list[Reading]:
+    """Return the earlier readings of what a transaction invalidated or made shaky, newest first."""
+    if not readings.is_recorded(store._ledger.database):
+        return []
+    after = store.as_of(tx=moment(tx))
+    valid = instant(after.at.valid)
+    done = [each for each in store.changes(since=moment(tx - 1), until=moment(tx)) if each.tx == moment(tx)]
+    found: dict[str, None] = {}
+    for id in dict.fromkeys(each.subject for each in done):
+        found |= dict.fromkeys(_concerned(after, id))
+    for id in list(found):
+        found |= dict.fromkeys(each.id for each in after.walk(id, RESTS, _DEPTH, "in").nodes)
+    fallen = [id for id in found if _became(store, id, tx - 1, tx, valid)]
+    return readers_of(store, fallen, tx) if fallen else []
+
+
+def no_longer_hold(store: WholeStore, agent: Agent, tx: Instant) -> list[Outdated]:
+    """Return the things in answers to an agent that no longer hold as known at a tx, the latest reading first; without those it was notified of."""
+    now, found = store._now(), dict[str, Outdated]()
+    for row in readings.unnoticed_of(store._ledger.database, agent, branch_of(store)):
+        is_present = row.valid >= row.at - PRESENT
+        for valid in (row.valid, max(row.valid, now)) if is_present else (row.valid,):
+            if row.id not in found:
+                became = _became(store, row.id, row.known, tx, valid)
+                before = _standing(store, row.id, valid, row.known)
+                if became is not None and before is not None:
+                    found[row.id] = Outdated(row, before, became, _last_change(store, row))
+    return list(found.values())
+
+
+def branch_of(store: WholeStore) -> str:
+    """Return the name of the branch that a store is; '' for the trunk."""
+    return getattr(store, "name", "")
+
+
+def _concerned(view: View, id: str) -> list[str]:
+    """Return the thing that an operation was about; of a link both ends."""
+    try:
+        about = view.inspect(id)
+    except NotFoundError:  # the subject is a branch, a setting
+        return []
+    return [about.node.id] if isinstance(about, Inspection) else [about.source.id, about.target.id]
+
+
+def _became(store: WholeStore, id: str, before: Instant, after: Instant, valid: Instant) -> str | None:
+    """Return what became of a thing at a valid time between two tx: its standing, or "revised"; None if it did not stand before, or stands as it did."""
+    old, new = _standing(store, id, valid, before), _standing(store, id, valid, after)
+    if old is None or new is None or old.standing not in UPRIGHT:
+        return None
+    if new.standing not in UPRIGHT or (new.standing == "shaky" and old.standing == "stands"):
+        return new.standing
+    is_other = isinstance(old, Node) and isinstance(new, Node) and old.content != new.content
+    values = (id, valid, before, after)
+    return "revised" if is_other and store._core.rows.database.rows(_CHANGED, values) else None
+
+
+def _standing(store: WholeStore, id: str, valid: Instant, tx: Instant) -> Node | Event | None:
+    try:
+        return store.as_of(valid=moment(valid), tx=moment(tx)).inspect(id).node
+    except NotFoundError:
+        return None
+
+
+def _last_change(store: WholeStore, row: ReadingRow) -> Change | None:
+    """Return the last operation on a thing since it was read."""
+    since = [each for each in store.operations(row.id) if instant(each.tx) > row.known]
+    return since[-1] if since else None
