@@ -56,15 +56,17 @@ ORDER BY r.at DESC, r.number DESC, t.id
 PRESENT = 60_000_000
 """Microseconds: an answer about at most so long ago is about the present."""
 _OF_AGENT = f"""
+WITH last (id, tx) AS (
+  SELECT t.id, max(r.tx) FROM reading r CROSS JOIN read_thing t ON t.reading = r.number
+  WHERE r.agent = ?1 AND r.is_token = ?2 AND r.branch = ?3 GROUP BY t.id
+)
 SELECT t.id, r.agent, max(r.at), r.valid, r.tx, r.known, r.call, r.scopes
-FROM reading r CROSS JOIN read_thing t ON t.reading = r.number
-WHERE r.agent = ?1 AND r.is_token = ?2 AND r.branch = ?3 AND NOT t.is_noticed
+FROM last l CROSS JOIN read_thing t ON t.id = l.id CROSS JOIN reading r ON r.number = t.reading
+WHERE r.agent = ?1 AND r.is_token = ?2 AND r.branch = ?3 AND NOT t.is_noticed AND r.known >= l.tx
   AND (?3 <> '' OR EXISTS (SELECT 1 FROM entity e WHERE e.id = t.id AND (
     EXISTS (SELECT 1 FROM period p WHERE p.entity = e.number AND p.closed_by IS NOT NULL AND p.tx_to > r.known)
     OR EXISTS (SELECT 1 FROM absence a WHERE a.entity = e.number AND a.tx_from > r.known)
     OR EXISTS (SELECT 1 FROM shaky s WHERE s.entity = e.number AND s.tx_from > r.known))))
-  AND NOT EXISTS (SELECT 1 FROM read_thing o CROSS JOIN reading later ON later.number = o.reading
-                  WHERE o.id = t.id AND later.agent = ?1 AND later.is_token = ?2 AND later.branch = ?3 AND later.tx > r.known)
 GROUP BY t.id, r.known, CASE WHEN r.valid < r.at - {PRESENT} THEN r.valid END
 ORDER BY 3 DESC
 """

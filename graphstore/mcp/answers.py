@@ -536,12 +536,25 @@ class Report(Answer):
             yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)}{tail}"
 
 
+class Reader(Value):
+    """An agent whose earlier answers contained some of what was invalidated or became shaky: the last of them was given at `at`."""
+
+    agent: str
+    ids: tuple[str, ...]
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.agent} (last {when(self.at)}): {', '.join(self.ids)}"
+
+
 class Written(Answer):
     """What the answers of tools that write have: `tx`, the transaction, by which `undo` takes it back; none where nothing was written."""
 
     tx: datetime | None = None
+    readers: tuple[Reader, ...] = ()
 
     def _tail(self) -> Iterable[str]:
+        yield from (f"  no longer holds in what was answered to {each}" for each in self.readers)
         if self.tx is not None:
             yield f"(written at tx {exactly(self.tx)})"
         yield from super()._tail()

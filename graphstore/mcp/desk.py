@@ -38,6 +38,7 @@ from graphstore.view.view import View
 
 if TYPE_CHECKING:
     from graphstore.mcp.answers import Answer, At, Thing, Written
+    from graphstore.values.findings import Reading
 
 A = TypeVar("A", bound="Answer")
 W = TypeVar("W", bound="Written")
@@ -156,7 +157,8 @@ class Writing:
 
     def answer(self, answer: type[W], /, **fields: Any) -> W:
         """What a tool answers that wrote it."""
-        return answer(at=answers.at(self.view), tx=self.tx, **fields)
+        readers = () if self.tx is None else self._desk.readers(tx=self.tx)
+        return answer(at=answers.at(self.view), tx=self.tx, readers=readers, **fields)
 
     def thing(self, id: str) -> Thing:
         """How a node or an event is now."""
@@ -205,6 +207,16 @@ class Desk:
     def origin(self, author: str) -> str:
         """Return the source of what an agent states without naming one: `agent:NAME`, or the name alone if a token or the start of the server gave it."""
         return author if author.startswith("agent:") or author == _GIVEN.get() else f"agent:{author}"
+
+    def readers(self, id: str | None = None, tx: datetime | None = None) -> tuple[answers.Reader, ...]:
+        """Return whose earlier answers contained a thing, or what a transaction invalidated."""
+        found: dict[str, list[Reading]] = {}
+        for each in self.store.readers_of(id, tx=tx):
+            found.setdefault(each.agent, []).append(each)
+        return tuple(
+            answers.Reader(agent=agent, ids=tuple(dict.fromkeys(each.id for each in all)), at=all[0].at)
+            for agent, all in found.items()
+        )
 
     def whole(self, given: Any) -> Any:
         """An id, or several, as an agent gave it: a unique beginning of a generated one is made whole."""

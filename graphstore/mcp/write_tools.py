@@ -358,6 +358,7 @@ class Writes(Tools):
             things=tuple(things(view, [view.inspect(id).node for id in ids[:_SHOWN]])),
             holds_again=_once([*again, *things(view, firm)])[:_SHOWN],
             now_shaky=tuple(_newly_shaken(view, before, [*ids, *closed])),
+            readers=self._desk.readers(tx=done.tx),
         )
 
     # ------------------------------------------------------------------ link
@@ -458,13 +459,16 @@ class Writes(Tools):
         ctx: Context | None = None,
     ) -> answers.Forgotten:
         """Erase a secret from every file and the past. Cannot be undone."""
-        before = self._desk.view().at.tx
+        before, readers = self._desk.view().at.tx, self._desk.readers(id)
         trunk: Any = self._desk.store  # a branch refuses it in its words
         trunk.erase(id, reason=reason, author=self._desk.who(ctx))
         view = self._desk.view()
         done = [each.tx for each in view.operations(id) if each.tx > before]
         return answers.Forgotten(
-            at=at(view), tx=done[-1] if done else None, thing=thing(view, view.inspect(id).node)
+            at=at(view),
+            tx=done[-1] if done else None,
+            thing=thing(view, view.inspect(id).node),
+            readers=readers,
         )
 
 

@@ -24,6 +24,14 @@ SELECT 1 FROM entity e CROSS JOIN changed c ON c.entity = e.number CROSS JOIN op
 WHERE e.id = ?1 AND c.valid_from <= ?2 AND c.valid_to > ?2 AND o.tx > ?3 AND o.tx <= ?4 LIMIT 1
 """
 
+_TURNS = """
+WITH thing (number) AS (SELECT number FROM entity WHERE id = ?1)
+SELECT p.valid_from FROM thing t CROSS JOIN period p ON p.entity = t.number WHERE p.tx_to > ?2 AND p.tx_to <= ?3 OR p.tx_from > ?2 AND p.tx_from <= ?3
+UNION SELECT s.valid_from FROM thing t CROSS JOIN shaky s ON s.entity = t.number WHERE s.tx_from > ?2 AND s.tx_from <= ?3
+UNION SELECT a.valid_from FROM thing t CROSS JOIN absence a ON a.entity = t.number WHERE a.tx_from > ?2 AND a.tx_from <= ?3
+ORDER BY 1
+"""
+
 
 class Outdated(NamedTuple):
     """A thing in an answer that no longer holds: the thing as it was then, how it stands now, and the last thing done to it since, if any."""
@@ -36,51 +44,62 @@ class Outdated(NamedTuple):
 
 def readers_of(store: WholeStore, ids: Iterable[str], before: Instant = OPEN) -> list[Reading]:
     """Return the recorded readings of things by answers that did not know what was done at `before` or later, newest first."""
-    recorder = store._lines[0]._recorder
-    if recorder is not None and not store._ledger.database.writes_here:
-        recorder.flush(_SECONDS)
+    _write_batch(store)
     rows = readings.readings_of(store._ledger.database, ids, branch_of(store), before)
-    return [
-        Reading.made({
-            "id": row.id,
-            "agent": row.agent,
-            "at": moment(row.at),
-            "valid": moment(row.valid),
-            "tx": moment(row.tx),
-            "call": row.call,
-        })
-        for row in rows
-        if readings.is_within(row, store._seen_scopes)
-    ]  # fmt: skip
+    return [_reading(row) for row in rows if readings.is_within(row, store._seen_scopes)]
 
 
 def readers_of_write(store: WholeStore, tx: Instant) -> list[Reading]:
     """Return the earlier readings of what a transaction invalidated or made shaky, newest first."""
+    _write_batch(store)
     if not readings.is_recorded(store._ledger.database):
         return []
     after = store.as_of(tx=moment(tx))
-    valid = instant(after.at.valid)
-    done = [each for each in store.changes(since=moment(tx - 1), until=moment(tx)) if each.tx == moment(tx)]
+    done = store.changes(since=moment(tx - 1), until=moment(tx))
     found: dict[str, None] = {}
     for id in dict.fromkeys(each.subject for each in done):
         found |= dict.fromkeys(_concerned(after, id))
     for id in list(found):
         found |= dict.fromkeys(each.id for each in after.walk(id, RESTS, _DEPTH, "in").nodes)
-    fallen = [id for id in found if _became(store, id, tx - 1, tx, valid)]
+    fallen = [
+        id
+        for id in found
+        if any(_became(store, id, tx - 1, tx, valid) for valid in _turning_points(store, id, tx - 1, tx))
+    ]
     return readers_of(store, fallen, tx) if fallen else []
 
 
+def _write_batch(store: WholeStore) -> None:
+    """Have what was answered a moment ago written, except within a transaction of this thread."""
+    recorder = store._lines[0]._recorder
+    if recorder is not None and not store._ledger.database.writes_here:
+        recorder.flush(_SECONDS)
+
+
+def _reading(row: ReadingRow) -> Reading:
+    return Reading(
+        id=row.id, agent=row.agent, at=moment(row.at), valid=moment(row.valid), tx=moment(row.tx), call=row.call
+    )  # fmt: skip
+
+
 def no_longer_hold(store: WholeStore, agent: Agent, tx: Instant) -> list[Outdated]:
-    """Return the things in answers to an agent that no longer hold as known at a tx, the latest reading first; without those it was notified of."""
-    now, found = store._now(), dict[str, Outdated]()
+    """Return the things in answers to an agent that no longer hold as known at a tx, the latest reading first; without those it was notified of.
+
+    Of a thing that stood in the answer, the valid time that was asked counts, and the present if that was asked. Of another one (a plan, something
+    that was over) the time when it stood counts.
+    """
+    found: dict[str, Outdated] = {}
     for row in readings.unnoticed_of(store._ledger.database, agent, branch_of(store)):
-        is_present = row.valid >= row.at - PRESENT
-        for valid in (row.valid, max(row.valid, now)) if is_present else (row.valid,):
-            if row.id not in found:
-                became = _became(store, row.id, row.known, tx, valid)
-                before = _standing(store, row.id, valid, row.known)
-                if became is not None and before is not None:
-                    found[row.id] = Outdated(row, before, became, _last_change(store, row))
+        if row.id in found:
+            continue
+        now = max(row.valid, store._now())
+        valids = [row.valid, now] if row.valid >= row.at - PRESENT else [row.valid]
+        read = _standing(store, row.id, row.valid, row.known)
+        if read is not None and read.standing not in UPRIGHT:
+            valids = _turning_points(store, row.id, row.known, tx)
+        became = next(filter(None, (_became(store, row.id, row.known, tx, valid) for valid in valids)), None)
+        if became is not None and read is not None:
+            found[row.id] = Outdated(row, read, became, _last_change(store, row))
     return list(found.values())
 
 
@@ -108,6 +127,11 @@ def _became(store: WholeStore, id: str, before: Instant, after: Instant, valid: 
     is_other = isinstance(old, Node) and isinstance(new, Node) and old.content != new.content
     values = (id, valid, before, after)
     return "revised" if is_other and store._core.rows.database.rows(_CHANGED, values) else None
+
+
+def _turning_points(store: WholeStore, id: str, before: Instant, after: Instant) -> list[Instant]:
+    """Return the valid times at which something that was recorded of a thing between two tx begins."""
+    return [valid for (valid,) in store._core.rows.database.rows(_TURNS, (id, before, after))]
 
 
 def _standing(store: WholeStore, id: str, valid: Instant, tx: Instant) -> Node | Event | None:

@@ -189,13 +189,21 @@ class WholeStore(Writer):
         self._writable()
         self._count_access(self._by_rows(known_ids.things, inputs.ids("ids", ids)))
 
-    def readers_of(self, id: str | Iterable[str]) -> list[Reading]:
-        """Whose answers contained a thing, or several, and when: one reading for each answer, newest first. Only interfaces that were started with
-        `record_reads` record it. What was read in the last second may be missing, after a kill for ever.
+    def readers_of(
+        self, id: str | Iterable[str] | None = None, *, tx: TimeLike | None = None
+    ) -> list[Reading]:
+        """Whose answers contained a thing, or several, and when: one reading for each answer and thing, newest first. With `tx`: of the answers before that
+        transaction; and without an id, those that contained what it invalidated or made shaky.
 
-        On a branch: the answers from that branch. Raises NotFoundError for an unknown id.
+        Only interfaces that were started with `record_reads` record it. What they answered in the last second may be missing, and after a kill it
+        stays so. On a branch: the answers from that branch. Raises NotFoundError for an unknown id, InvalidError without id and tx.
         """
-        return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)))
+        if id is None and tx is None:
+            raise InvalidError("readers_of() wants an id, or the tx of a transaction. Give one of them.")
+        before = OPEN if tx is None else self._time(tx, "tx", "tx")
+        if id is None:
+            return readers.readers_of_write(self, before)
+        return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)), before)
 
     def _record_reads(self, days: float | None = None) -> Recorder:
         """Return what records the answers of an interface to this store; `days`: how long a reading is kept. It ends with the store."""
