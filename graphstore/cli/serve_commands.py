@@ -87,6 +87,10 @@ _IDLE = "End once nobody has been connected for so long. [never]"
 Idle = Annotated[float | None, typer.Option("--idle", metavar="SECONDS", min=0.1, help=_IDLE)]
 _CACHE = "What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size."
 Cache = Annotated[int, _setting("--cache", _CACHE, "MB", min=1)]
+_READS = "Record which things each answer contained, so that readers_of tells whose answers no longer hold."
+RecordReads = Annotated[bool, _setting("--record-reads", _READS)]
+_KEEP_READS = "How long it is kept. [90]"
+ReadsDays = Annotated[float | None, _setting("--reads-days", _KEEP_READS, "DAYS", min=0.01)]
 LogLevel = Annotated[Level, _setting("--log-level", "info: a line for each request too.")]
 LogFormat = Annotated[Form, _setting("--log-format", "Of the lines on standard error.")]
 _CONFIG = "A file in TOML: its table [serve] has what is not given here nor in the environment."
@@ -120,6 +124,8 @@ def serve(
     transaction_seconds: TransactionSeconds = 10.0,
     idle: Idle = None,
     cache: Cache = 1024,
+    record_reads: RecordReads = False,
+    reads_days: ReadsDays = None,
     log_level: LogLevel = Level.warning,
     log_format: LogFormat = Form.text,
     config: Config = None,
@@ -148,6 +154,8 @@ def serve(
                 patience=run.Patience(idle=transaction_seconds),
                 limits=run.Limits(cache=cache << 20),
                 files=files,
+                record_reads=record_reads,
+                reads_days=reads_days,
             ),
             read_only=read_only,
             prepared=prepared,
@@ -327,10 +335,14 @@ def mcp(
             "--author", metavar="NAME", help="Who signs what agents write, with the rank of that name. [none]"
         ),
     ] = None,
+    record_reads: RecordReads = False,
+    reads_days: ReadsDays = None,
     no_share: NoShare = False,
 ) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
     transport = _agents()
+    from graphstore.mcp.returning import Reads
+
     if branch is not None:
         CHOSEN.set(branch)
     where = None if http is None else transport.address(http)
@@ -350,6 +362,7 @@ def mcp(
             "tools": [each.strip() for each in tools.split(",")],
             "allow_erase": allow_erase,
             "author": author,
+            "record_reads": record_reads and Reads(opened, days=reads_days, in_names=profile is Profile.memory),
         }
         if where is None:
             transport.over_stdio(opened, **how)
@@ -427,6 +440,10 @@ def token_add(
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="DAYS", help="After how many days, such as 90d.")
     ] = None,
+    record_reads: Annotated[
+        bool,
+        typer.Option("--record-reads", help="Record which things the answers to this token contained."),
+    ] = False,
 ) -> None:
     """Make a token for the server of a store and print it once: the store keeps only a hash of it."""
     from graphstore.errors import InvalidError
@@ -436,7 +453,16 @@ def token_add(
         days = None if expires is None else float(expires.removesuffix("d"))
     except ValueError:
         raise InvalidError(f"{expires!r} is no number of days. Give one, such as 90d.") from None
-    typer.echo(access_tokens.add(_place(store), name, scopes=tuple(scope or ()), rights=rights, days=days))
+    typer.echo(
+        access_tokens.add(
+            _place(store),
+            name,
+            scopes=tuple(scope or ()),
+            rights=rights,
+            days=days,
+            record_reads=record_reads,
+        )
+    )
 
 
 def token_list(store: Store) -> None:
@@ -446,7 +472,8 @@ def token_list(store: Store) -> None:
 
     for one in access_tokens.grants(_place(store)):
         until = "" if one.expires is None else f"  until {iso(int(one.expires * 1_000_000))}"
-        typer.echo(f"{one.name}  {one.rights}  {', '.join(one.scopes) or 'everything'}{until}")
+        recorded = "  its reads are recorded" if one.record_reads else ""
+        typer.echo(f"{one.name}  {one.rights}  {', '.join(one.scopes) or 'everything'}{until}{recorded}")
 
 
 def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The name it was made by.")]) -> None:

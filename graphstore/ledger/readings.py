@@ -22,10 +22,13 @@ from graphstore.values.period import Instant
 _log = logging.getLogger("graphstore")
 DAYS = 90
 """How many days a reading is kept by default."""
+READER = "graphstore.reader"
+"""The key of a request's scope under which a server names the agent it answers; one whose name is not that of a token goes by what the client gives."""
 _DAY = 86_400_000_000  # microseconds
 _PAUSE = 1.0  # seconds between two batches
 _PATIENCE = 2.0  # seconds that a batch waits for other writers, before it is postponed
 _WAITING = 10_000  # answers that wait to be written; more are left out
+_BYTES = 64 << 20  # of the answers that wait
 _THINGS = 10_000  # ids of one answer; more are left out
 _CLEAN_EVERY = 3_600.0  # seconds between two looks for readings that are too old
 _ADD = "INSERT INTO reading (at, agent, is_token, scopes, branch, call, valid, tx, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -131,16 +134,18 @@ class Recorder:
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._clean_after = 0.0
-        self._reported = ""
+        self._reported, self._bytes = "", 0
 
     # ------------------------------------------------------------------ for those who answer
 
     def add(self, answered: Answered) -> None:
         """Hand over an answer. Returns at once."""
-        if len(self._waiting) >= _WAITING or self._is_closed:
+        size = _size(answered)
+        if len(self._waiting) >= _WAITING or self._bytes + size > _BYTES or self._is_closed:
             self.lost += 1
             return
         self._waiting.append(answered)
+        self._bytes += size
         self._start()
 
     def mark(self, ids: Iterable[str], agent: Agent, branch: str, tx: Instant) -> None:
@@ -222,9 +227,13 @@ class Recorder:
 
     def _drop(self, answers: int, marks: int) -> None:
         for _ in range(answers):
-            self._waiting.popleft()
+            self._bytes -= _size(self._waiting.popleft())
         for _ in range(marks):
             self._marks.popleft()
+
+
+def _size(answered: Answered) -> int:
+    return len(answered.body) if isinstance(answered.body, bytes) else 0
 
 
 def _row(answered: Answered) -> tuple[Any, ...]:

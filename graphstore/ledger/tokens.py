@@ -29,13 +29,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a token of a name may do. `scopes`: what it sees, none: everything. `expires`: Unix seconds."""
+    """What a token of a name may do. `scopes`: what it sees, none: everything. `expires`: Unix seconds.
+    `record_reads`: the store records what its answers contained."""
 
     name: str
     rights: str
     scopes: tuple[str, ...]
     expires: float | None
     hash: str
+    record_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -89,7 +91,14 @@ def grants(place: Path) -> list[Grant]:
         raise InvalidError(f"{place / NAMED} cannot be read ({error}).") from error
     try:
         return [
-            Grant(one["name"], one["rights"], tuple(one["scopes"]), one["expires"], one["hash"])
+            Grant(
+                one["name"],
+                one["rights"],
+                tuple(one["scopes"]),
+                one["expires"],
+                one["hash"],
+                one.get("record_reads", False),
+            )
             for one in orjson.loads(raw)
         ]
     except (ValueError, KeyError, TypeError) as error:
@@ -97,9 +106,15 @@ def grants(place: Path) -> list[Grant]:
 
 
 def add(
-    place: Path, name: str, *, scopes: tuple[str, ...] = (), rights: str = "read", days: float | None = None
+    place: Path,
+    name: str,
+    *,
+    scopes: tuple[str, ...] = (),
+    rights: str = "read",
+    days: float | None = None,
+    record_reads: bool = False,
 ) -> str:
-    """Make a token and give it, the only time it is shown. `days`: how long it is let in.
+    """Make a token and give it, the only time it is shown. `days`: how long it is let in. `record_reads`: what its answers contained is recorded.
 
     Raises InvalidError for wrong words, ConflictError for a name that is taken.
     """
@@ -122,7 +137,7 @@ def add(
         raise ConflictError(f"there is a token {name!r}. Revoke it first, or choose another name.")
     token = secrets.token_urlsafe(32)
     expires = None if days is None else time.time() + days * 86_400
-    _write(place, [*known, Grant(name, rights, scopes, expires, _hash(token.encode()))])
+    _write(place, [*known, Grant(name, rights, scopes, expires, _hash(token.encode()), record_reads)])
     return token
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from weakref import WeakSet
@@ -14,7 +14,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 
 from graphstore.errors import InvalidError
-from graphstore.ledger.readings import Agent, Answered
+from graphstore.ledger.readings import READER, Agent, Answered
 from graphstore.mcp.answers import thing
 from graphstore.mcp.desk import who
 from graphstore.store import readers
@@ -24,8 +24,6 @@ from graphstore.values.period import Instant, instant, moment, when
 from graphstore.values.text import clean
 
 _log = logging.getLogger("graphstore")
-READER = "graphstore.reader"
-"""The key of a request's scope under which a server names who is answered; one without a name goes by the name that the client gives."""
 _SHOWN = 5
 _TABLES = frozenset({"cypher", "over"})  # tools whose answers have ids under any name
 _NAMES = ("name", "entityName")  # under which the answers of the memory profile have ids
@@ -78,7 +76,7 @@ class Reads:
             return Agent(who(context))
         request = context.request_context.request
         agent: Agent | None = None if request is None else request.scope.get(READER)
-        return agent._replace(name=who(context)) if agent is not None and not agent.name else agent
+        return agent if agent is None or agent.is_token else agent._replace(name=who(context))
 
     def _record(
         self, agent: Agent, tool: str, arguments: Mapping[str, Any], result: CallToolResult
@@ -140,6 +138,3 @@ def _fate(found: Outdated) -> str:
     on = f" on {when(change.tx)}" if change is not None else ""
     reason = f": {change.reason}" if change is not None and change.reason else ""
     return f"was {found.became}{on}{by}{reason}"
-
-
-__all__: Sequence[str] = ("READER", "Reads")

@@ -57,15 +57,21 @@ class Agents:
 
     def _made(self) -> dict[str, Any]:
         try:
+            from graphstore.mcp.returning import Reads
             from graphstore.mcp.transport import asgi
         except ImportError:
             return {}
         writing = self._store
         if self._token is not None and not self._read_only:
             writing = self._own = remote.connect(self._url, self._token)
+        how: dict[str, Any] = {
+            "hosts": self._hosts,
+            "path": PATH,
+            "record_reads": Reads(self._store, by_request=True),
+        }
         return {
-            "write": asgi(writing, hosts=self._hosts, path=PATH, read_only=self._read_only),
-            "read": asgi(self._store, hosts=self._hosts, path=PATH, read_only=True),
+            "write": asgi(writing, read_only=self._read_only, **how),
+            "read": asgi(self._store, read_only=True, **how),
         }
 
     async def answer(

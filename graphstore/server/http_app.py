@@ -29,6 +29,7 @@ from starlette.routing import Route
 
 import graphstore
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.ledger.readings import Agent
 from graphstore.ledger.tokens import Grant, Tokens
 from graphstore.remote import calls
 from graphstore.remote.calls import Call
@@ -43,6 +44,7 @@ from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
 from graphstore.server.metrics import Metrics, gauges_of
 from graphstore.server.openapi import described
+from graphstore.server.recording import READER, ReadRecord
 from graphstore.server.requests import (
     Apart,
     ClientGone,
@@ -98,6 +100,8 @@ class Exchange(NamedTuple):
     scope: Scope
     receive: Receive
     send: Send
+    reader: Agent | None = None
+    """Who is answered, where that is recorded."""
 
     @property
     def method(self) -> str:
@@ -131,8 +135,10 @@ class Door:
         gate: Gate,
         read_only: bool,
         files: CallFiles | None = None,
+        reads: ReadRecord | None = None,
     ) -> None:
         self.inner = inner
+        self._reads = reads or ReadRecord(store)
         self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._files = files or CallFiles()
@@ -224,6 +230,7 @@ class Door:
         path: str = scope["path"]
         call = _call_at(path)
         name, found, scoped, grant = (call.name if call else "other"), None, "", None
+        reader: Agent | None = None
         self._active += 1
         try:
             headers: Headers = dict(scope["headers"])
@@ -235,6 +242,7 @@ class Door:
                     found = rules.options(self._allowed(path, call), headers, origin)
                 else:
                     scoped, grant = self._let_in(path, headers)
+                    reader = self._reads.reader(grant, scoped)
                     if scoped:
                         self.heads.know(scope.get("client"))
                     if grant is not None:
@@ -249,7 +257,7 @@ class Door:
                 if (wanted := headers.get(b"graphstore-at-least")) is not None and scoped:
                     await self._calling().known(wanted, of_all=grant is None or not grant.scopes)
                 door = self if grant is None or not grant.scopes else await self._within(grant, path)
-                found = await door._answer(call, Exchange(scoped, headers, scope, receive, send))
+                found = await door._answer(call, Exchange(scoped, headers, scope, receive, send, reader))
             if found is not None and rules.is_compressible(found, headers):
                 found = await self._compressed(found)
             status = 200 if found is None else found.status
@@ -333,6 +341,7 @@ class Door:
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")
         made = app(store, limits=self._limits, patience=self._patience, read_only=True)
         made._gate, made.heads = self._gate, self.heads
+        made._reads = self._reads.within(store)
         calling = await self._opened.enter_async_context(made.open())
         calling.scoped = ScopedWrites(self._calling(), store, scopes)
         self._calling().followers.append(calling.news)
@@ -355,6 +364,7 @@ class Door:
             return await other(exchange)
         if self.agents is not None and path == AGENTS:
             stays = method == "GET"  # else it is one call of an agent
+            exchange.scope[READER] = exchange.reader
             with self._followed("agent", "mcp", exchange) if stays else contextlib.nullcontext():
                 await self.agents.answer(
                     exchange.rights, self.stopping, exchange.scope, exchange.receive, exchange.send
@@ -383,6 +393,7 @@ class Door:
         """Answer a GET of a call, with how long the answer may be kept."""
         kind = _kind(call, exchange.headers)
         found = await self._calling().read(call, args, asked, kind, exchange.receive)
+        self._reads.add(exchange.reader, call, args, asked, found)
         return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), exchange.headers)
 
     def _allowed(self, path: str, call: Call | None) -> tuple[str, ...]:
@@ -435,7 +446,9 @@ class Door:
         if asked.transaction is not None:
             self._holders[exchange.scope["client"]] = asked.transaction
         if call.scope == "read":
-            return await calling.read(call, args, asked, kind, exchange.receive)
+            found = await calling.read(call, args, asked, kind, exchange.receive)
+            self._reads.add(exchange.reader, call, args, asked, found)
+            return found
         request = request_of(exchange.path, headers)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind, request))
 
@@ -685,12 +698,15 @@ def app(
     origins: Iterable[str] = (),
     read_only: bool = False,
     files: Path | None = None,
+    record_reads: bool = False,
+    reads_days: float | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
 ) -> Door:
     """The ASGI app that serves a store: the `Door` before a Starlette app, `inner`. It does not close the store.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
-    `files`: the folder that paths of calls are below; without one no call names a file. `started`: what goes on beside the answers while it serves.
+    `files`: the folder that paths of calls are below; without one no call names a file. `record_reads`: the store records what each answer contained, for `reads_days`; else only for tokens that
+    were made so. `started`: what goes on beside the answers while it serves.
     """
 
     @contextlib.asynccontextmanager
@@ -721,6 +737,7 @@ def app(
         gate=Gate(hosts, origins),
         read_only=read_only or store.read_only,
         files=CallFiles(files),
+        reads=ReadRecord(store, every=record_reads, days=reads_days),
     )
     return door
 

@@ -48,7 +48,7 @@ _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, who is let in, and the folder that paths of calls are below."""
+    """Where a server listens, who is let in, the folder that paths of calls are below, and whether reads are recorded."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -57,6 +57,8 @@ class Listening:
     limits: Limits = field(default_factory=Limits)
     patience: Patience = field(default_factory=Patience)
     files: Path | None = None
+    record_reads: bool = False
+    reads_days: float | None = None
 
     def names(self) -> tuple[str, ...]:
         """Under which it is asked for."""
@@ -71,6 +73,8 @@ class Listening:
             "hosts": self.names(),
             "origins": self.origins,
             "files": self.files,
+            "record_reads": self.record_reads,
+            "reads_days": self.reads_days,
         }
 
 
