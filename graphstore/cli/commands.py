@@ -694,6 +694,9 @@ _LISTED = (
     Command("grounds", READ, "What it rests on, and how much of that still stands.", "grounds", show=_text),
     Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
         "limit": Word("At most so many. [100]")}),
+    Command("readers-of", READ, "Whose recorded answers contained a thing, and when.", "readers_of", show=_or("nobody's, as far as it is recorded."), places="id", words={
+        "id": Word("An id; of one the store made a unique beginning (6 characters or more). [what --tx invalidated]", "ID", type="id"),
+        "tx": Word("Only answers before that transaction.", "TX", "--tx")}),
     # write
     Command("add-node", WRITE, "Add something new.", "add_node", _add, old="add", words={
         "id": Word("Its id. [a new one]", type="text"), "kind": Word("What sort of thing: fact, decision, file, …", "KIND")}),

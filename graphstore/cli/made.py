@@ -274,6 +274,18 @@ class Asked:
             return found if self.words is None else self.words
         return self.command.show(self, found)
 
+    def report_readers(self) -> None:
+        """Print whose earlier answers contained what this command invalidated, on standard error."""
+        if (tx := self.store.last_write) is None:
+            return
+        found: dict[str, list[str]] = {}
+        for each in self.store.readers_of(tx=tx):
+            found.setdefault(each.agent, []).append(each.id)
+        for agent, ids in found.items():
+            common.say(
+                f"no longer holds in what was answered to {agent}: {', '.join(dict.fromkeys(ids))}", err=True
+            )
+
     def report(self, found: Any) -> None:
         """Print an answer."""
         for name, heading in _BESIDE.items():
@@ -301,6 +313,8 @@ def function(command: Command) -> Callable[..., None]:
             found = asked.answer()
             with nullcontext() if command.is_write else pager.paged():
                 asked.report(found)
+            if command.is_write:
+                asked.report_readers()
         if asked.is_refused:
             raise typer.Exit(1)
 

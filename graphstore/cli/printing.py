@@ -312,6 +312,10 @@ _TABLES: dict[str, _Table] = {
             one.node.id, label(one.node), one.root.id, one.root.standing, when(one.recorded_at), one.why, "; ".join(map(str, one.links)),
         ),
     ),
+    "Reading": (
+        ("id", "in an answer to", "at", "from", "as of", "as known at"),
+        lambda one: (one.id, one.agent, when(one.at), one.call, when(one.valid), when(one.tx)),
+    ),
     "Snapshot": (("snapshot", "valid", "tx", "by"), lambda one: (one.name, one.valid, one.tx, one.author)),
     "Doubt": (("version", "unsure", "why", "of"), lambda one: (one.ref, one.decision, one.reasoning, one.text)),
     "BranchInfo": (

@@ -46,6 +46,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "pi_brain.import_pi_brain": ("write", "store", "folder!:path"),
     "pull": ("write", "branch", "decide reason"),
     "query": ("read", "view", "cypher!"),
+    "readers_of": ("read", "store", "id:many tx:time"),
     "recall.recall": ("read", "view", "text! k:int=10 kinds:many tag:many key:many scope:many author:many source:many standing:many since:time until:time recorded_since:time recorded_until:time hops:int=2 fan_out:int=10 hop_weight:float=0.5 rrf:float=60 along:many direction=both"),
     "record_event": ("write", "store", "type description id occurred_at:time source origin=agent agent related_to:many metadata:json fingerprint trace_id span_id parent_span_id ended_at:time sender sender_name thread classification authorized:side media_path media_hash"),
     "resolve": ("write", "store", "--keep! --reason!"),

@@ -21,7 +21,7 @@ from graphstore.ledger.ledger import DoneElsewhere
 from graphstore.remote import calls as contract
 from graphstore.remote import codec
 from graphstore.remote.calls import Call
-from graphstore.server import call_files, resent
+from graphstore.server import call_files, recording, resent
 from graphstore.server.call_files import CallFiles, Download
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
@@ -287,23 +287,27 @@ class Calling:
             args = self.scoped.arguments(call.name, args)
         author, encode = apart.author, encoder(kind)
         _refuse_trunk(call, apart)
+        wrote: list[int] = []
 
         def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
-            if author is None or author == line._author:
-                return encode(self._run(call, line, args, line))
-            with line._writer:
-                before, line._author = line._author, author
-                try:
+            with recording.noting_write(line, wrote):
+                if author is None or author == line._author:
                     return encode(self._run(call, line, args, line))
-                finally:
-                    line._author = before
+                with line._writer:
+                    before, line._author = line._author, author
+                    try:
+                        return encode(self._run(call, line, args, line))
+                    finally:
+                        line._author = before
 
         alone = call.name not in GROUPED or apart.branch is not None
         if self.scoped is not None:
-            return Response(200, await self.scoped.write(work, apart, request), self.told(), kind)
-        body = await self._once(request, work, alone=alone, within=apart.transaction)
-        return Response(200, body, self.told(), kind)
+            body = await self.scoped.write(work, apart, request)
+        else:
+            body = await self._once(request, work, alone=alone, within=apart.transaction)
+        readers = await self.aside(partial(recording.readers_header, self.line(apart), wrote)) if wrote else ()
+        return Response(200, body, (*self.told(), *readers), kind)
 
     def told(self) -> tuple[tuple[bytes, bytes], ...]:
         """The header of a write: the tx that another server is to know, so that who wrote reads it there."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from graphstore.ledger import readings
 from graphstore.ledger.readings import READER, Agent, Answered
+from graphstore.store import readers
 from graphstore.values.period import instant
 
 if TYPE_CHECKING:
@@ -14,14 +19,40 @@ if TYPE_CHECKING:
     from graphstore.ledger.tokens import Grant
     from graphstore.remote.calls import Call
     from graphstore.server.requests import Apart, Response
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import GraphStore, Store
 
 __all__ = ["READER", "ReadRecord"]
 
 _log = logging.getLogger("graphstore")
+_AGENTS, _IDS = 20, 10  # that the header names
 _TABLES = frozenset({"query", "query_tables", "recipe", "changes_to", "to_arrow", "to_networkx"})
 _OF_NO_THING = frozenset({"readers_of", "stats", "verify", "changes"})
 """Calls whose answers state nothing that a thing says."""
+
+
+@contextmanager
+def noting_write(store: Store, wrote: list[int]) -> Iterator[None]:
+    """Add the tx that the block writes to `wrote`, if any reading is recorded that it may concern."""
+    is_recorded = readings.is_recorded(store._ledger.database)
+    before = store._last_tx if is_recorded else 0
+    yield
+    if is_recorded and (tx := store._last_tx) != before:
+        wrote[:] = [tx]
+
+
+def readers_header(store: Store, wrote: list[int]) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the header that names whose earlier answers contained what a write invalidated; none if there are none. Never fails."""
+    try:
+        found: dict[str, list[str]] = {}
+        for each in readers.readers_of_write(store, wrote[0]):
+            found.setdefault(each.agent, []).append(each.id)
+    except Exception as error:  # the write is kept
+        _log.warning("whose answers no longer hold could not be listed: %r", error)
+        return ()
+    if not found:
+        return ()
+    some = {agent: list(dict.fromkeys(ids))[:_IDS] for agent, ids in list(found.items())[:_AGENTS]}
+    return ((b"graphstore-readers", json.dumps(some).encode("ascii")),)
 
 
 class ReadRecord:
