@@ -303,9 +303,20 @@ class Versions(Answer):
         yield from map(str, self.versions)
 
 
+class Reader(Value):
+    """An agent whose answers contained some things: the last of these answers was given at `at`."""
+
+    agent: str
+    ids: tuple[str, ...]
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.agent} (last {when(self.at)}): {', '.join(self.ids)}"
+
+
 class Why(Answer):
     """Why a thing is as it is, in a sentence how it stands (`answer`): `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
-    has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it. `truncated`: the depth cut `causes` off."""
+    has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it; `readers`, whose answers contained it, as far as that is recorded. `truncated`: the depth cut `causes` off."""
 
     answer: str
     paragraph: str = Field("", exclude=True, json_schema_extra=RARE)
@@ -315,6 +326,7 @@ class Why(Answer):
     causes: tuple[Reached, ...] = ()
     rests_on: tuple[LinkLine, ...] = ()
     replaces: tuple[LinkLine, ...] = ()
+    readers: tuple[Reader, ...] = ()
     truncated: bool = False
 
     def _lines(self) -> Iterable[str]:
@@ -334,6 +346,7 @@ class Why(Answer):
                 yield from (f"  {each}" for each in found)
             if name == "causes" and self.truncated:
                 yield f"  {_CUT_OFF}"
+        yield from (f"was in answers to {each}" for each in self.readers)
 
 
 def _by_whom(done: Done) -> str:
@@ -534,17 +547,6 @@ class Report(Answer):
             )
             tail = f" ({'; '.join(filter(None, (state, recorded)))})" + (f" — {links}" if links else "")
             yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)}{tail}"
-
-
-class Reader(Value):
-    """An agent whose earlier answers contained some of what was invalidated or became shaky: the last of them was given at `at`."""
-
-    agent: str
-    ids: tuple[str, ...]
-    at: datetime
-
-    def __str__(self) -> str:
-        return f"{self.agent} (last {when(self.at)}): {', '.join(self.ids)}"
 
 
 class Written(Answer):

@@ -46,6 +46,7 @@ from graphstore.values.text import because, given_text, line
 from graphstore.view import filters
 from graphstore.view.view import View
 
+_READERS = 20  # that one answer names
 RESTS = ("caused_by", "derived_from", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
 _LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
@@ -214,6 +215,7 @@ class Reads(Tools):
             paragraph=why(node, done, causes, found.grounds, replaced, subject.valid_to),
             subject=subject,
             shaky=None if found.grounds is None or found.grounds.shaky is None else str(found.grounds.shaky),
+            readers=self._desk.readers(node.id)[:_READERS],
             truncated=led.truncated,
         )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 import graphstore
@@ -77,3 +79,58 @@ def test_a_token_with_scopes_sees_readings_of_its_scopes_by_its_scopes(folder: P
         until(lambda: len(owner.get("/readers_of?id=team/a/budget")) == 2)
         assert ["ana"] == [each["agent"] for each in ana.get("/readers_of?id=team/a/budget")]
         assert 404 == ana.ask("GET", "/readers_of?id=team/b/plan")[0]
+
+
+def test_a_write_names_in_a_header_whose_answers_no_longer_hold(folder: Path) -> None:
+    ben = tokens.add(folder, "ben", record_reads=True)
+    with serve_in_process(folder) as (_, url):
+        owner = Wire(url, (folder / "token").read_text().strip())
+        _, _, headers = owner.ask("POST", "/confirm", {"id": "office", "reason": "checked"})
+        assert "graphstore-readers" not in headers
+        for id in ("office", "meeting"):
+            Wire(url, ben).get(f"/node?id={id}")
+        until(lambda: len(owner.get("/readers_of?id=office&id=meeting")) == 2)
+        _, _, headers = owner.ask("POST", "/revise", {"id": "office", "content": {"says": "in Rome"}})
+        assert {"ben": ["meeting", "office"]} == {
+            agent: sorted(ids) for agent, ids in orjson.loads(headers["graphstore-readers"]).items()
+        }
+        _, _, headers = owner.ask("POST", "/confirm", {"id": "office", "reason": "checked"})
+        assert "graphstore-readers" not in headers
+        with graphstore.open(url, token=(folder / "token").read_text().strip()) as remote:
+            assert {"ben"} == {each.agent for each in remote.readers_of("office")}
+
+
+def test_agents_behind_a_server_are_known_by_their_tokens(folder: Path) -> None:
+    httpx2 = pytest.importorskip("httpx2")
+    from mcp.client.streamable_http import streamable_http_client
+
+    from tests.support.agent import Agent, agent
+
+    ana = tokens.add(folder, "ana", scopes=("team/a",), rights="write", record_reads=True)
+    ben = tokens.add(folder, "ben", rights="write", record_reads=True)
+
+    def connected(url: str, token: str) -> AbstractContextManager[Agent]:
+        shown = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60)
+        return agent(streamable_http_client(f"{url}/mcp", http_client=shown), "somebody")
+
+    def contents(one: Agent, id: str) -> list[str]:
+        return [each.text for each in one.call("get", id=id).content]
+
+    with serve_in_process(folder) as (_, url):
+        owner = Wire(url, (folder / "token").read_text().strip())
+        with connected(url, ana) as one:
+            one.ask("get", id="team/a/budget")
+            assert ["ana"] == [each["agent"] for each in one.ask("why", id="team/a/budget")["readers"]]
+        with connected(url, ben) as one:
+            one.ask("get", id="team/a/budget")
+            one.ask("get", id="office")
+        owner.post("/retract", {"id": "office", "reason": "never so"})
+        with connected(url, ben) as one:
+            found = one.ask("retract", id="team/a/budget", reason="cut")
+            assert {"ana", "ben"} == {each["agent"] for each in found["readers"]}
+        with connected(url, ana) as one:
+            first, _ = contents(one, "team/a/budget")
+            assert "'team/a/budget'" in first and "office" not in first
+        with connected(url, ana) as one:
+            assert 1 == len(contents(one, "team/a/budget"))
+        assert [] == [each for each in owner.get("/readers_of?id=office") if each["agent"] == "somebody"]
