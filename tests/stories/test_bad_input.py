@@ -983,11 +983,11 @@ def test_what_is_no_path_is_refused(case, tmp_path, monkeypatch):
 def test_a_store_of_a_newer_schema_is_left_alone(store):
     path = store.path
     store.close()
-    change(path, "PRAGMA user_version = 8")
+    change(path, "PRAGMA user_version = 9")
     before = {found: found.read_bytes() for found in path.rglob("*") if found.is_file()}
 
     for act in (graphstore.open, lambda where: graphstore.open(where, read_only=True)):
-        with pytest.raises(EngineError, match=r"schema 8.*[Ii]nstall"):
+        with pytest.raises(EngineError, match=r"schema 9.*[Ii]nstall"):
             act(path)
     assert before == {found: found.read_bytes() for found in path.rglob("*") if found.is_file()}
 
