@@ -362,7 +362,8 @@ def mcp(
             "tools": [each.strip() for each in tools.split(",")],
             "allow_erase": allow_erase,
             "author": author,
-            "record_reads": record_reads and Reads(opened, days=reads_days, in_names=profile is Profile.memory),
+            "record_reads": record_reads
+            and Reads(opened, days=reads_days, in_names=profile is Profile.memory, author=author),
         }
         if where is None:
             transport.over_stdio(opened, **how)

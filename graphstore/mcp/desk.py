@@ -201,7 +201,7 @@ class Desk:
         _GIVEN.set(given)
         if given:
             return given
-        name = _introduced(context)
+        name = introduced(context)
         return f"agent:{name}" if not name.startswith("agent:") and self.store.trust else name
 
     def origin(self, author: str) -> str:
@@ -492,7 +492,7 @@ _GIVEN: ContextVar[str | None] = ContextVar("given", default=None)
 """The name that the agent of the call at hand was given, by its token or when the server was started."""
 
 
-def _introduced(context: Context | None) -> str:
+def introduced(context: Context | None) -> str:
     """Return the name that a client gives when it connects, `agent` without one."""
     if context is None:
         return "agent"

@@ -148,7 +148,7 @@ def server(
     read_only = read_only or store.read_only
     desk = Desk(store, query_seconds=query_seconds, author=author)
     if record_reads is True:
-        record_reads = Reads(store, in_names=profile == "memory")
+        record_reads = Reads(store, in_names=profile == "memory", author=author)
     wanted = _chosen(tools)
 
     def offers() -> Offers:

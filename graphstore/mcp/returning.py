@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from graphstore.errors import InvalidError
 from graphstore.ledger.readings import READER, Agent, Answered
 from graphstore.mcp.answers import thing
-from graphstore.mcp.desk import who
+from graphstore.mcp.desk import introduced
 from graphstore.store import readers
 from graphstore.store.readers import Outdated
 from graphstore.store.store import Store
@@ -37,16 +37,23 @@ class Reads:
         days: how long a reading is kept; None for the default.
         by_request: whether each request names who is answered, and whether that is recorded; else every client is, by the name that it gives.
         in_names: whether the answers have ids under the names of the memory profile.
+        author: who signs what the clients write: it is who is answered, too. None for the name that a client gives.
     """
 
     def __init__(
-        self, store: Store, *, days: float | None = None, by_request: bool = False, in_names: bool = False
+        self,
+        store: Store,
+        *,
+        days: float | None = None,
+        by_request: bool = False,
+        in_names: bool = False,
+        author: str | None = None,
     ) -> None:
         if getattr(store, "_core", None) is None:
             raise InvalidError(
                 "what agents read is recorded by the server that has the store. Give --record-reads to graphstore serve, or to a token there."
             )
-        self._store, self._by_request = store, by_request
+        self._store, self._by_request, self._author = store, by_request, author
         self._keys = _NAMES if in_names else ("id",)
         self._recorder = store._record_reads(days)
         self._returned: WeakSet[Any] = WeakSet()  # connections that were looked at
@@ -73,21 +80,27 @@ class Reads:
     def _agent(self, context: Context[Any, Any]) -> Agent | None:
         """Return who is answered; None where that is not recorded."""
         if not self._by_request:
-            return Agent(who(context))
+            return Agent(self._author or introduced(context))
         request = context.request_context.request
         agent: Agent | None = None if request is None else request.scope.get(READER)
-        return agent if agent is None or agent.is_token else agent._replace(name=who(context))
+        return agent if agent is None or agent.is_token else agent._replace(name=introduced(context))
 
-    def _record(
-        self, agent: Agent, tool: str, arguments: Mapping[str, Any], result: CallToolResult
-    ) -> None:
+    def _record(self, agent: Agent, tool: str, arguments: Mapping[str, Any], result: CallToolResult) -> None:
         body = result.structured_content
         valid, tx = _coordinate(body) or self._store._coordinate()
         self._recorder.add(
             Answered(
-                agent, tool, self._recorder.now(), valid, tx, body, branch=readers.branch_of(self._store),
-                keys=self._keys, is_past=arguments.get("tx") is not None, is_table=tool in _TABLES,
-            )  # fmt: skip
+                agent,
+                tool,
+                self._recorder.now(),
+                valid,
+                tx,
+                body,
+                branch=readers.branch_of(self._store),
+                keys=self._keys,
+                is_past=arguments.get("tx") is not None,
+                is_table=tool in _TABLES,
+            )
         )
 
     def _notice(self, agent: Agent) -> str:

@@ -73,7 +73,9 @@ class ReadRecord:
     def reader(self, grant: Grant | None, rights: str) -> Agent | None:
         """Return who is answered, by the name of the token or its rights; None where that is not recorded."""
         if grant is not None:
-            is_recorded = bool(grant.name) and (self._every or grant.record_reads)  # others are lent to agents
+            is_recorded = bool(grant.name) and (
+                self._every or grant.record_reads
+            )  # others are lent to agents
             return Agent(grant.name, True, grant.scopes) if is_recorded else None
         return Agent(f"{rights} token") if self._every and rights in ("read", "write") else None
 
@@ -90,10 +92,17 @@ class ReadRecord:
             about = args.get("id")
             recorder.add(
                 Answered(
-                    reader, call.name, recorder.now(), valid, tx, found.body, branch=asked.branch or "",
-                    ids=(about,) if isinstance(about, str) else (), is_past=(asked.tx, asked.as_of) != (None, None),
+                    reader,
+                    call.name,
+                    recorder.now(),
+                    valid,
+                    tx,
+                    found.body,
+                    branch=asked.branch or "",
+                    ids=(about,) if isinstance(about, str) else (),
+                    is_past=(asked.tx, asked.as_of) != (None, None),
                     is_table=call.name in _TABLES or call.name.startswith("tables."),
-                )  # fmt: skip
+                )
             )
         except Exception as error:  # an answer that was given stays given
             _log.warning("what was answered was not recorded: %r", error)

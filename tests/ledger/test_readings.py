@@ -129,7 +129,9 @@ def test_what_is_erased_or_evicted_leaves_the_readings(store: GraphStore) -> Non
     assert [("c",)] == recorded(store.path)
     store.evict(ids=["c"], reason="old")
     assert [] == recorded(store.path)
-    assert [(0,)] == store._ledger.database.rows("SELECT count(*) FROM reading WHERE number IN (SELECT reading FROM read_thing)")
+    assert [(0,)] == store._ledger.database.rows(
+        "SELECT count(*) FROM reading WHERE number IN (SELECT reading FROM read_thing)"
+    )
     assert store.verify().ok
 
 

@@ -235,7 +235,7 @@ def test_a_process_records_and_another_one_notifies_once(tmp_path, options):
         assert ["get"] == [each.call for each in store.readers_of("office")]
         store.retract("office", reason="it moved")
     with agent(stdio(path, "--record-reads", *options), "ben") as one:
-        first, second = texts(one, "search", query="Berlin")
+        first, _ = texts(one, "search", query="Berlin")
         assert "no longer holds: 'office'" in first and "by ana: it moved" in first
         assert 1 == len(texts(one, "search", query="Berlin"))
     with agent(stdio(path, "--record-reads", *options), "ben") as one:
