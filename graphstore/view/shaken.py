@@ -131,43 +131,25 @@ def _counted(foundations: tuple[Foundation, ...]) -> dict[str, Any]:
 
 def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Foundation, ...]]:
     """Return what each of some things rests on here, in the order in which the links were recorded."""
-    facts, here = Facts(past_rows(point.database, point.tx)), (point.valid, point.valid + 1)
-    facts.grounds.load(entities)
-    found: dict[tuple[int, int], Fall | None] = {}
-    asked: dict[int, tuple[list[Period], list[Ground]]] = {}
-    for ent in entities:
-        for ground in facts.grounds[ent]:
-            if ground.start <= point.valid < ground.stop:
-                found[ent, ground.link] = None
-                base = ground.other
-                never_so = ground.never_so or ent in facts.replacers(base)
-                grounds = asked.setdefault(base, ([here], []))[1]
-                grounds.append(ground._replace(other=ent, never_so=int(never_so)))
-    facts.load_fallen(asked)
-    for base, parts in facts.falls(asked).items():
-        for ground in asked[base][1]:
-            for part in parts:
-                for _, _, fall in facts.counted(part, base, ground):
-                    if not (fall.word == "ended" and facts.entity(ground.other).is_event):
-                        found[ground.other, ground.link] = max(fall, found[ground.other, ground.link] or fall)
+    facts = Facts(past_rows(point.database, point.tx))
+    fallen = _fallen(facts, entities, point.valid)
+    done = done_by(point, {fall.operation for fall in fallen.values() if fall is not None})
+    links = _links_over(point, [link for _, link in fallen])
+    shown = things(point, {end for row in links.values() for end in (row.source, row.target)})
     made: dict[int, list[Foundation]] = {ent: [] for ent in entities}
-    done = done_by(point, {fall.operation for fall in found.values() if fall is not None})
-    links = _links_over(point, [link for _, link in found])
-    upholding = [(ent, links[link], fall) for (ent, link), fall in found.items() if link in links]
-    shown = things(point, {end for _, row, _ in upholding for end in (row.source, row.target)})
-    for ent, row, latest in upholding:
-        base = row.source if row.kind in UPHOLDING else row.target
-        how = None if latest is None else latest.word
-        if latest is None and shown[base].standing == "shaky" and "shaky" in facts.resting[row.kind]:
+    for (ent, link), fall in fallen.items():
+        if (row := links.get(link)) is None:
+            continue
+        base = shown[row.source if row.kind in UPHOLDING else row.target]
+        how: str | None = None if fall is None else fall.word
+        if fall is None and base.standing == "shaky" and "shaky" in facts.resting[row.kind]:
             how = "shaky"
-        _, who, why = (
-            done[latest.operation] if latest is not None and latest.operation in done else ("", None, None)
-        )
+        _, who, why = done.get(-1 if fall is None else fall.operation, ("", None, None))
         made[ent].append(
             Foundation.made(
                 {
-                    "id": base,
-                    "standing": shown[base].standing,
+                    "id": base.id,
+                    "standing": base.standing,
                     "link": link_of(point, row, shown[row.source].standing, shown[row.target].standing),
                     "stands": how in (None, "revised", "shaky"),
                     "how": how,
@@ -179,6 +161,27 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
             )
         )
     return {ent: tuple(foundations) for ent, foundations in made.items()}
+
+
+def _fallen(facts: Facts, entities: Sequence[int], valid: Instant) -> dict[tuple[int, int], Fall | None]:
+    """Return the links by which things rest on others at an instant, as (thing, link), each with the last fall of the other that counts for it."""
+    found: dict[tuple[int, int], Fall | None] = {}
+    asked: dict[int, tuple[list[Period], list[Ground]]] = {}
+    facts.grounds.load(entities)
+    for ent in entities:
+        for ground in facts.grounds[ent]:
+            if ground.start <= valid < ground.stop:
+                found[ent, ground.link] = None
+                never_so = ground.never_so or ent in facts.replacers(ground.other)
+                grounds = asked.setdefault(ground.other, ([(valid, valid + 1)], []))[1]
+                grounds.append(ground._replace(other=ent, never_so=int(never_so)))
+    facts.load_fallen(asked)
+    for base, parts in facts.falls(asked).items():
+        for ground in asked[base][1]:
+            for _, _, fall in (one for part in parts for one in facts.counted(part, base, ground)):
+                if not (fall.word == "ended" and facts.entity(ground.other).is_event):
+                    found[ground.other, ground.link] = max(fall, found[ground.other, ground.link] or fall)
+    return found
 
 
 def _with_outside(point: Point) -> Iterator[ShakyEntity]:
