@@ -102,8 +102,12 @@ AND v.body = b.number AND e.number = v.entity AND e.is_event = 1 ORDER BY v.enti
 _LAST_SEEN = "SELECT number, ordinal FROM occurrence WHERE event = ? AND number < ? ORDER BY tx DESC, number DESC LIMIT 1"
 _FORGOTTEN = "SELECT operation FROM forgotten WHERE entity = ?"
 _TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE entity = ? ORDER BY number"
-_TAKEN_IN_SLOT = """
-SELECT DISTINCT t.entity FROM entity e CROSS JOIN taken t ON t.entity = e.number WHERE e.key = ? AND e.scope = ? AND t.valid_from < ? AND t.valid_to > ?
+_TAKEN_IN_SLOT = f"""
+SELECT t.entity, t.version, t.valid_from, t.valid_to, min(
+    coalesce((SELECT min(k.valid_from) FROM taken k WHERE k.entity = e.number AND k.version >= 0), {OPEN}),
+    coalesce((SELECT p.valid_from FROM period p WHERE p.entity = e.number AND p.closed_by IS NULL ORDER BY p.valid_from LIMIT 1), {OPEN})
+  ), EXISTS (SELECT 1 FROM version v CROSS JOIN given_end g ON g.operation = v.operation WHERE v.entity = e.number AND v.ordinal = 1)
+FROM entity e CROSS JOIN taken t ON t.entity = e.number WHERE e.key = ? AND e.scope = ? AND t.valid_from < ? AND t.valid_to > ?
 """
 _TAKEN_AT = "SELECT entity, version, valid_from, valid_to, tx_from, tx_to FROM taken_ever WHERE entity = ? AND tx_from <= ? AND tx_to >= ? ORDER BY number"
 _HAS_GIVEN_END = """
@@ -509,16 +513,22 @@ class WorkingSet(Index):
             links = self._take("links", f"{column} = ? AND kind IN ({marks})", ent, *kinds)
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
-    def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken]]:
-        """Return what is stated of the values of a slot over a part of a period and does not hold, each with its entity."""
-        ents = {ent for (ent,) in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0])}
-        ents.update(ent for ent in dict.keys(self.taken) if self.slot_of(ent) == slot)
-        return [
-            (ent, piece)
-            for ent in sorted(ents)
-            for piece in self.taken.get(ent, ())
-            if piece[1] < period[1] and period[0] < piece[2]
-        ]
+    def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken, Instant]]:
+        """Return what is stated of the values of a slot over a part of a period and does not hold, each with its entity, and since when that is stated."""
+        looked_at = {
+            ent for of in (self.taken, self.now_of) for ent in dict.keys(of) if self.slot_of(ent) == slot
+        }
+        found = []
+        for ent, *piece, start, is_given in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0]):
+            if ent not in looked_at:
+                self._given_end[ent] = bool(is_given)
+                found.append((ent, tuple(piece), start))
+        for ent in sorted(looked_at):
+            start = self.stated_start(ent)
+            for piece in self.taken.get(ent, ()):
+                if piece[1] < period[1] and period[0] < piece[2]:
+                    found.append((ent, piece, start or 0))
+        return found
 
     def slot_of(self, ent: int) -> tuple[str, str] | None:
         """Return the key and the scope of a value of a slot, None for another thing."""

@@ -5,7 +5,7 @@ What a bound takes is kept (`Transaction.keep`). When the bound goes, what holds
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,12 +20,13 @@ MINTED = ("supersedes", "transition", "contradicts")
 
 
 class Statement(NamedTuple):
-    """What is stated of a value of a slot over a part of its period. `row`: where it holds there, else -1."""
+    """What is stated of a value of a slot over a part of its period. `row`: where it holds there, else -1. `start`: since when the value is stated."""
 
     ent: int
     ver: int
     part: Period
     row: int
+    start: Instant
 
 
 class Bounds(Linking):
@@ -208,50 +209,63 @@ class Bounds(Linking):
         return list(dict.fromkeys([*index.over(index.held(slot), period), *mine]))
 
     def _statements(self, slot: tuple[str, str], region: Period, new: int) -> list[Statement]:
-        """Return what is stated of the values of a slot over a period, but for where a supersession or a correction is the bound."""
+        """Return what is stated of the values of a slot over a period."""
         index, found = self.index, list[Statement]()
         for row in self._rows_in(slot, region, new):
-            part = overlap((index.r_from[row], index.r_to[row]), region)
+            part, ent = overlap((index.r_from[row], index.r_to[row]), region), index.r_ent[row]
             if part is not None:
-                found.append(Statement(index.r_ent[row], index.r_ver[row], part, row))
-        for ent, (ver, start, stop) in index.kept_in(slot, region):
-            whole = overlap((start, stop), region)
-            if whole is not None and ent not in index.gone:
-                found += [
-                    Statement(ent, ver, part, -1) for part in without_all(whole, self.limits(ent, whole))
-                ]
+                found.append(Statement(ent, index.r_ver[row], part, row, index.stated_start(ent) or 0))
+        for ent, (ver, *piece), start in index.kept_in(slot, region):
+            part = overlap((piece[0], piece[1]), region)
+            if part is not None and ent not in index.gone:
+                found.append(Statement(ent, ver, part, -1, start))
         return found
 
-    def _winners(self, stated: list[Statement], region: Period) -> Iterator[Statement]:
-        """Yield what holds in a slot over the parts of a period.
+    def _winners(self, stated: list[Statement], region: Period) -> list[Statement]:
+        """Return what holds in a slot over the parts of a period, but for where a supersession or a correction is the bound.
 
         A value with a given end wins over every value recorded before it; of the others the one that begins last, then the one recorded last.
         """
         index = self.index
         if all(one.row >= 0 for one in stated):
-            return
-        starts = {one.ent: index.stated_start(one.ent) or 0 for one in stated}
-        edges = sorted({at for one in stated for at in one.part} | {*region})
-        before: Statement | None = None
-        for part in pairwise(edges):
-            here = [one for one in stated if overlap(one.part, part)]
-            if not here:
-                continue
-            first = max((one.ent for one in here if index.has_given_end(one.ent)), default=-1)
-            best = max((one for one in here if one.ent >= first), key=lambda one: (starts[one.ent], one.ent))
+            return []
+        given = [
+            (one.ent, part)
+            for one in stated
+            if index.has_given_end(one.ent)
+            for part in without_all(one.part, self._limits_of(one))
+        ]
+        ranked = sorted(stated, key=lambda one: (one.start, one.ent), reverse=True)
+        edges = sorted({at for _, part in given for at in part} | {*region})
+        won: list[Statement] = []
+        for cell in pairwise(edges):
+            first = max((ent for ent, part in given if overlap(part, cell)), default=-1)
+            left = [cell]
+            for one in ranked:
+                shared = [part for each in left if one.ent >= first and (part := overlap(one.part, each))]
+                if not shared:
+                    continue
+                limits = self._limits_of(one)
+                mine = [part for each in shared for part in without_all(each, limits)]
+                won += [one._replace(part=part) for part in mine]
+                left = [part for each in left for part in without_all(each, mine)]
+                if not left:
+                    break
+        found: list[Statement] = []
+        for one in sorted(won, key=lambda one: one.part):
+            last = found[-1] if found else None
             if (
-                before is not None
-                and before[::3] == best[::3]
-                and before.ver == best.ver
-                and before.part[1] == part[0]
+                last is not None
+                and last.part[1] == one.part[0]
+                and (last.ent, last.ver, last.row) == (one.ent, one.ver, one.row)
             ):
-                before = before._replace(part=(before.part[0], part[1]))
-                continue
-            if before is not None:
-                yield before
-            before = best._replace(part=part)
-        if before is not None:
-            yield before
+                found[-1] = last._replace(part=(last.part[0], one.part[1]))
+            else:
+                found.append(one)
+        return found
+
+    def _limits_of(self, one: Statement) -> list[Period]:
+        return [] if one.row >= 0 else self.limits(one.ent, one.part)
 
     def _restore(self, ent: int, ver: int, part: Period, op: int = -1) -> None:
         """Let a kept statement hold again over a period. The links by which the store said what took its place end there."""

@@ -44,19 +44,19 @@ def revise(act: Act, new: Revision) -> Node:
     tags = last.get("tags", ()) if new.tags is None else new.tags
     body = version_body(new.content, new.text, tags, new.trigger, source)
     reason = optional_text("reason", new.reason)
-    over, kept = describing.rows(spans), describing.kept(spans)
+    over, waiting = describing.rows(spans), describing.kept(spans)
     if not over or new.valid_to is not None:
-        kept = []  # what the caller states there holds
+        waiting = []  # what the caller states there holds
     alike = [
         (start, stop)
         for ver, start, stop in [
             *((index.r_ver[row], index.r_from[row], index.r_to[row]) for row in over),
-            *kept,
+            *waiting,
         ]
         if _alike(describing.body(ver), body, new.text is not None, source is not None)
     ]
     spans = coalesce(piece for span in spans for piece in without_all(span, alike))
-    bounded = [part for _, *piece in kept for span in spans if (part := overlap((piece[0], piece[1]), span))]
+    bounded = [part for _, *piece in waiting for span in spans if (part := overlap((piece[0], piece[1]), span))]
     spans = [piece for span in spans for piece in without_all(span, bounded)]
     if not spans:
         return describing.left_alone(over)

@@ -144,8 +144,8 @@ class Filling:
             return [period]  # no value that begins later is hidden
         kept = index.kept_in((self.slot.key, self.slot.scope), period)
         bounds, ended = Bounds(self.core, self.work), list[Period]()
-        for ent, (ver, *piece) in kept:
-            if ver == ENDED and (index.stated_start(ent) or 0) > start:
+        for ent, (ver, *piece), begins in kept:
+            if ver == ENDED and begins > start:
                 whole = (piece[0], piece[1])
                 ended += without_all(whole, bounds.limits(ent, whole))
         self._unsure += ended
