@@ -515,12 +515,11 @@ class WorkingSet(Index):
 
     def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken, Instant]]:
         """Return what is stated of the values of a slot over a part of a period and does not hold, each with its entity, and since when that is stated."""
-        looked_at = {
-            ent for of in (self.taken, self.now_of) for ent in dict.keys(of) if self.slot_of(ent) == slot
-        }
+        known = {*dict.keys(self.taken), *dict.keys(self.now_of)}
+        looked_at = {ent for ent in known if self.slot_of(ent) == slot}
         found = []
         for ent, *piece, start, is_given in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0]):
-            if ent not in looked_at:
+            if ent < self._things and ent not in looked_at:
                 self._given_end[ent] = bool(is_given)
                 found.append((ent, tuple(piece), start))
         for ent in sorted(looked_at):

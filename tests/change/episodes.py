@@ -394,6 +394,43 @@ EPISODES = (
         on("2026-02-02", retract("postgres")),
     ), (ask("says", "mysql", "orders are in MySQL", valid="2026-01-12"), ask("standing", "mysql", "superseded", valid="2026-01-15"),
         ask("current", "mysql", ("cockroach",), valid="2026-01-15"))),
+    Episode("a value recorded late runs on when the plan it ended at is cancelled", "borrowed bounds", (
+        on("2026-02-01", FRIDAYS), on("2026-02-02", fact("mondays", "we deploy on Mondays", "2026-01-01", key="deploy_day")),
+        on("2026-02-03", retract("fridays", reason="cancelled")),
+    ), (ask("periods", "mondays", (("2026-01-01", None, "we deploy on Mondays"),)), ask("slot", "deploy_day", ("mondays",), valid="2026-03-02"))),
+    Episode("a value stated for a while gives the time back when it is withdrawn", "borrowed bounds", (
+        MONDAYS, on("2026-02-02", FRIDAYS),
+        on("2026-02-03", fact("freeze", "we do not deploy", "2026-02-20", valid_to="2026-03-10", key="deploy_day")), on("2026-02-04", retract("freeze")),
+    ), (
+        ask("slot", "deploy_day", ("freeze",), valid="2026-03-05", tx="2026-02-03"), ask("slot", "deploy_day", ("fridays",), valid="2026-03-05"),
+        ask("slot", "deploy_day", ("mondays",), valid="2026-02-25"),
+    )),
+    Episode("a bounded successor gives the time back at its end", "borrowed bounds", (
+        on("2026-02-01", fact("office", "we meet in the office", "2026-01-01"),
+           fact("online", "we meet online", "2026-01-10", valid_to="2026-01-20", supersedes=["office"])),
+    ), (
+        ask("standing", "office", "superseded", valid="2026-01-15"), ask("says", "office", "we meet in the office", valid="2026-01-20"),
+        ask("current", "office", ("office",), valid="2026-01-21"), ask("current", "office", ("online",), valid="2026-01-15"),
+    )),
+    Episode("a plan postponed before it began leaves no old date in between", "borrowed bounds", (
+        MONDAYS, on("2026-02-02", FRIDAYS),
+        on("2026-02-03", fact("later", "we deploy on Fridays", "2026-05-01", key="deploy_day", supersedes=["fridays"], reason="postponed", text="from May")),
+    ), (
+        ask("slot", "deploy_day", ("mondays",), valid="2026-04-01"), ask("slot", "deploy_day", ("later",), valid="2026-05-02"),
+        ask("standing", "fridays", "superseded", valid="2026-04-01"),
+    )),
+    Episode("a correction withdrawn leaves what was corrected as it was", "borrowed bounds", (
+        on("2026-02-01", fact("first", "the outage took an hour", "2026-01-01"), fact("second", "it took two hours", "2026-01-01", corrects=["first"])),
+        on("2026-02-02", retract("second")),
+    ), (ask("standing", "first", "retracted", tx="2026-02-01"), ask("says", "first", "the outage took an hour"), ask("current", "first", ("first",)))),
+    Episode("a correction stays in force when what was corrected is revised", "borrowed bounds", (
+        on("2026-02-01", fact("first", "the outage took an hour", "2026-01-01"), fact("second", "it took two hours", "2026-01-10", corrects=["first"])),
+        on("2026-02-02", do("revise", id="first", content={"says": "an hour or so"}, valid_from="2026-01-01")),
+    ), (ask("nodes", None, ("second",)), ask("says", "first", "an hour or so", valid="2026-01-05"), ask("standing", "first", "retracted"))),
+    Episode("a revision reaches what a successor took", "borrowed bounds", (
+        MONDAYS, on("2026-02-02", FRIDAYS), on("2026-02-03", do("revise", id="mondays", content={"says": "on Monday mornings"})),
+        on("2026-02-04", retract("fridays")),
+    ), (ask("periods", "mondays", (("2026-01-01", None, "on Monday mornings"),)),)),
     Episode("a supersession unlinked gives back what it took", "cancelled plan", (
         on("2026-02-01", fact("old", "auth by sessions", "2026-01-01"), fact("new", "auth by tokens", "2026-01-20", supersedes=["old"])),
         on("2026-02-02", do("unlink", source="new", kind="supersedes", target="old", reason="both are in use")),
