@@ -56,7 +56,9 @@ def revise(act: Act, new: Revision) -> Node:
         if _alike(describing.body(ver), body, new.text is not None, source is not None)
     ]
     spans = coalesce(piece for span in spans for piece in without_all(span, alike))
-    bounded = [part for _, *piece in waiting for span in spans if (part := overlap((piece[0], piece[1]), span))]
+    bounded = [
+        part for _, *piece in waiting for span in spans if (part := overlap((piece[0], piece[1]), span))
+    ]
     spans = [piece for span in spans for piece in without_all(span, bounded)]
     if not spans:
         return describing.left_alone(over)
