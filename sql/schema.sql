@@ -223,7 +223,7 @@ CREATE INDEX defined_resting ON all_defined (number) WHERE instr(kind, '"rests":
 CREATE INDEX setting_name ON all_setting (name, number);
 
 -- How an entity stands where none of its periods holds, or though one does (an event that was superseded): superseded, ended or retracted. Where there is
--- no row, it has not begun (not_yet).
+-- no row, it has not begun (not_yet). What was superseded whole is superseded before that too.
 CREATE TABLE all_absence (
   entity     INTEGER NOT NULL,
   valid_from INTEGER NOT NULL,

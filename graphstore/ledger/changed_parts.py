@@ -110,9 +110,7 @@ class ChangedParts:
         before = min(befores, default=None)
         if first is None:
             return (
-                self._of_nothing_believed(entity, closed)
-                if before is None
-                else self._of_all_removed(entity, closed)
+                self._of_nothing_believed(entity) if before is None else self._of_all_removed(entity, closed)
             )
         if before is None:
             return None
@@ -143,28 +141,11 @@ class ChangedParts:
         by += [operation for _, _, operation in self.removed.get(entity, ())]
         return [(*ALWAYS, "retracted")] if by and self._facts.is_retraction(max(by)) else None
 
-    def _of_nothing_believed(self, entity: int, closed: list[Row]) -> list[Absence] | None:
-        """Of an entity of which nothing was believed before either: another link may supersede it."""
+    def _of_nothing_believed(self, entity: int) -> list[Absence] | None:
+        """Of an entity of which nothing was believed before either: one that is superseded at all times stays so when another link supersedes it."""
         known = self._facts.absence[entity]
-        begun = next((start for start, _, word in known if word == "superseded"), None)
-        links = self._links_opened.get(entity, ())
-        if (
-            begun is None
-            or self._is_undo
-            or entity in self.removed
-            or entity in self._links_closed
-            or any(word == "retracted" for _, _, word in known)
-        ):
-            return None
-        superseded = coalesce((start, stop) for start, stop, _ in links)
-        first = min((begun, *(start for start, _ in superseded)))
-        ended = [
-            part
-            for part in ([(first, begun)] if first < begun else ())
-            for part in without_all(part, superseded)
-        ]
-        parts = [(*part, "ended") for part in ended] + [(*part, "superseded") for part in superseded]
-        return _replaced(known, coalesce([*superseded, *ended]), parts)
+        is_touched = self._is_undo or entity in self.removed or entity in self._links_closed
+        return known if not is_touched and known == [(*ALWAYS, "superseded")] else None
 
     def _absences_over(
         self, entity: int, period: Period, first: Instant, closed: list[Row]

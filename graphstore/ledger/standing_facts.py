@@ -586,10 +586,13 @@ class Facts:
             return "superseded"
         if believed:
             return "ended"
-        begun = [row.start for row in self.supersessions(entity) if row.tx_to == OPEN]
-        if begun:
-            return "not_yet" if valid < min(begun) else "ended"
+        if self._supersessions_after(entity, valid):
+            return "superseded"  # a plan that was replaced before it began
         return "ended" if last >= 0 else "retracted"
+
+    def _supersessions_after(self, entity: int, valid: Instant) -> list[Supersession]:
+        """Return the supersessions of an entity, believed now, that begin after an instant."""
+        return [row for row in self.supersessions(entity) if row.tx_to == OPEN and valid < row.start]
 
     def is_retraction(self, operation: int) -> bool:
         """Return True if an operation said that what it removed never was so."""

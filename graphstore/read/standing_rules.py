@@ -256,11 +256,9 @@ class Index:
             return "superseded"
         if believed:
             return "ended"
-        begun = [
-            self.k_from[row] for link in self.successors.get(ent, ()) for row in self.believed_link(link, tx)
-        ]
-        if begun:
-            return "not_yet" if valid < min(begun) else "ended"
+        later = (row for link in self.successors.get(ent, ()) for row in self.believed_link(link, tx))
+        if any(valid < self.k_from[row] for row in later):
+            return "superseded"  # a plan that was replaced before it began
         return "ended" if last >= 0 else "retracted"
 
     # ------------------------------------------------------------------ what was taken away

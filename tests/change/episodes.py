@@ -353,6 +353,32 @@ EPISODES = (
         MONDAYS, on("2026-02-02", FRIDAYS),
     ), (ask("slot", "deploy_day", ("mondays",)), ask("standing", "fridays", "not_yet"), ask("slot", "deploy_day", ("fridays",), valid="2026-03-01"),
         ask("standing", "mondays", "superseded", valid="2026-03-01"))),
+    # ------------------------------------------------------------------ replaced plan
+    Episode("a plan replaced before it began is superseded, and is not to come", "replaced plan", (
+        on("2026-02-01", fact("june", "we move to hall A", "2026-06-01")),
+        on("2026-02-02", fact("hall-b", "we move to hall B", "2026-06-01", supersedes=["june"], reason="hall A is let")),
+    ), (
+        ask("standing", "june", "superseded"), ask("standing", "june", "superseded", valid="2026-06-02"), ask("standing", "hall-b", "not_yet"),
+        ask("standing", "june", "not_yet", tx="2026-02-01"),
+    )),
+    Episode("a plan replaced only from later on is still to come", "replaced plan", (
+        on("2026-02-01", fact("june", "we are in hall A", "2026-06-01")),
+        on("2026-02-02", fact("hall-b", "we are in hall B", "2026-06-01"), do("supersede", old="june", by="hall-b", valid_from="2026-06-01"),
+           do("unlink", source="hall-b", kind="supersedes", target="june", valid_to="2026-08-01")),
+    ), (ask("standing", "june", "not_yet"), ask("standing", "june", "superseded", valid="2026-08-02"))),
+    Episode("a plan that was wrong from the beginning is retracted, also before it would have begun", "replaced plan", (
+        on("2026-02-01", fact("june", "we move to hall A", "2026-06-01")),
+        on("2026-02-02", fact("hall-b", "we move to hall B", "2026-06-01", corrects=["june"], reason="misheard")),
+    ), (ask("standing", "june", "retracted"), ask("standing", "june", "retracted", valid="2026-06-02"))),
+    Episode("a plan whose beginning was taken back is still to come", "replaced plan", (
+        on("2026-02-01", fact("june", "the bridge is closed", "2026-06-01")),
+        on("2026-02-02", retract("june", valid_to="2026-07-01")),
+    ), (ask("standing", "june", "not_yet"), ask("standing", "june", "not_yet", valid="2026-06-02"), ask("standing", "june", "stands", valid="2026-07-02"))),
+    Episode("in a later gap its own reason counts", "replaced plan", (
+        on("2026-02-01", fact("closed", "the bridge is closed", "2026-01-01")),
+        on("2026-02-02", retract("closed", valid_from="2026-01-05", valid_to="2026-01-10"), fact("open", "the bridge is open", "2026-01-20", supersedes=["closed"])),
+    ), (ask("standing", "closed", "not_yet", valid="2025-12-31"), ask("standing", "closed", "retracted", valid="2026-01-06"),
+        ask("standing", "closed", "stands", valid="2026-01-11"), ask("standing", "closed", "superseded"))),
     # ------------------------------------------------------------------ cancelled plan
     Episode("a cancelled plan leaves the slot as it was", "cancelled plan", (
         MONDAYS, on("2026-02-02", FRIDAYS), on("2026-02-03", retract("fridays", reason="cancelled")),

@@ -1583,7 +1583,7 @@ class Oracle:
 
     def _first_takers(self, id: str, v: datetime, t: datetime) -> list[Row]:
         """The first word of each supersession of a thing that holds, the earliest first."""
-        by = {link["id"] for link in self._takers(id, t) if covers(link, v)}
+        by = {link["id"] for link in self._takers_at(id, v, t)}
         first = [
             min((one for one in self.first if one["id"] == link and one["tx_from"] <= t), key=order) for link in by
         ]  # fmt: skip
@@ -1595,10 +1595,15 @@ class Oracle:
             if link["kind"] == "supersedes" and link["target"] == id and believed(link, t)
         ]  # fmt: skip
 
+    def _takers_at(self, id: str, v: datetime, t: datetime) -> list[Row]:
+        """The supersessions of a thing that hold at v; where nothing is left of it also those that begin later."""
+        is_left = id in self.events or any(row["id"] == id and believed(row, t) for row in self.rows)
+        takers = self._takers(id, t)
+        return [link for link in takers if covers(link, v) or (not is_left and v < link["valid_from"])]
+
     def bare_standing(self, id: str, v: datetime, t: datetime) -> str:
         """How it stands, whatever it rests on."""
-        takers = self._takers(id, t)
-        superseded = any(covers(link, v) for link in takers)
+        superseded = bool(self._takers_at(id, v, t))
         if id in self.events:
             if not any(believed(life, t) for life in self._lives(id)):
                 return "retracted"
@@ -1616,11 +1621,7 @@ class Oracle:
         here = [part for part in went if covers(part, v)]
         if here and here[-1]["why"] in RETRACTIONS:
             return "retracted"
-        if superseded:
-            return "superseded"
-        if not rows and takers and all(link["valid_from"] > v for link in takers):
-            return "not_yet"
-        return "ended"
+        return "superseded" if superseded else "ended"
 
     # nodes and events
 

@@ -21,6 +21,7 @@ import pytest
 import graphstore
 from graphstore import DamageError, EngineError, InvalidError
 from graphstore.ledger.chain import digest_of, dumps
+from graphstore.ledger.database import SCHEMA
 from graphstore.memory.recall import recall
 
 ROOT = Path(__file__).parents[2]
@@ -530,9 +531,9 @@ def unchanged(path: Path) -> bytes:
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_newer_ledger_is_refused_and_not_touched(path, read_only):
     filled(path)
-    edited(path, "PRAGMA user_version=9")
+    edited(path, "PRAGMA user_version=99")
     before = unchanged(path)
-    with pytest.raises(EngineError, match=r"schema 9.*Install a newer graphstore"):
+    with pytest.raises(EngineError, match=r"schema 99.*Install a newer graphstore"):
         graphstore.open(path, read_only=read_only)
     assert before == unchanged(path)
 
@@ -540,11 +541,11 @@ def test_a_newer_ledger_is_refused_and_not_touched(path, read_only):
 def test_a_ledger_that_is_upgraded_while_it_is_open_refuses_to_be_written(path):
     filled(path)
     with graphstore.open(path) as store:
-        script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=9')"
+        script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=99')"
         run(script, path / "ledger.db")
         with pytest.raises(EngineError, match="Install a newer graphstore"):
             store.add_node("fact", {})
-        run(script.replace("=9", "=8"), path / "ledger.db")
+        run(script.replace("=99", f"={SCHEMA}"), path / "ledger.db")
         store.add_node("fact", {}, id="after")
     with graphstore.open(path) as store:
         assert "after" in ids(store)
@@ -554,18 +555,18 @@ def test_a_ledger_that_is_upgraded_while_it_is_open_refuses_to_be_written(path):
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_store_stops_reading_when_another_release_upgrades_its_ledger(path, read_only):
     filled(path)
-    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=9')"
+    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=99')"
     with graphstore.open(path, read_only=read_only) as store:
         view = store.as_of()
         assert 12 == len(store.nodes())
         run(script, path / "ledger.db")
         for read in (store.nodes, store.as_of, lambda: store.node("fact-01"), store.changes, store.stats):
             for _ in range(2):
-                with pytest.raises(EngineError, match=r"schema 9.*Install a newer graphstore"):
+                with pytest.raises(EngineError, match=r"schema 99.*Install a newer graphstore"):
                     read()
-        with pytest.raises(EngineError, match=r"schema 9.*Install a newer graphstore"):
+        with pytest.raises(EngineError, match=r"schema 99.*Install a newer graphstore"):
             view.nodes()  # its rows may be others by now
-        run(script.replace("=9", "=8"), path / "ledger.db")
+        run(script.replace("=99", f"={SCHEMA}"), path / "ledger.db")
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 100, b"SQLite format 3\0" + bytes(5000)])

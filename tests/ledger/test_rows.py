@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore import Branch, GraphStore
+from graphstore import Branch, EngineError, GraphStore
 from graphstore.events.timeline import record_message
 from graphstore.ledger.checking import faults
 from graphstore.ledger.database import Database
@@ -129,6 +129,23 @@ def test_a_ledger_of_schema_3_is_upgraded(closed):
 
     with graphstore.open(closed) as store:
         assert before == contents(closed)
+        assert store.verify().problems == ()
+
+
+def test_a_ledger_of_schema_7_gets_the_standings_of_this_release(tmp_path):
+    """There, what was replaced before it began was not yet until its successor began."""
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        store.add_node("plan", {}, id="june", valid_from="2099-06-01")
+        store.add_node("plan", {}, id="again", valid_from="2099-06-01", supersedes=["june"])
+    begins = 4_084_041_600_000_000
+    change(path, f"UPDATE all_absence SET valid_from = {begins}")
+    change(path, "PRAGMA user_version=7")
+    with pytest.raises(EngineError, match=r"has schema 7.*without read_only"):
+        graphstore.open(path, read_only=True)
+
+    with graphstore.open(path) as store:
+        assert "superseded" == store.inspect("june").node.standing
         assert store.verify().problems == ()
 
 

@@ -436,7 +436,7 @@ def test_superseded_only_for_a_time_is_ended_after_it():
 
         standings = [store.as_of(valid=at(n)).inspect("old-node").node.standing for n in (2, 5)]
         assert standings == ["superseded", "ended"]
-        assert store.as_of(valid=at(0) - DAY).inspect("old-node").node.standing == "not_yet"
+        assert store.as_of(valid=at(0) - DAY).inspect("old-node").node.standing == "superseded"
 
 
 def test_retracted_part_stays_retracted_when_the_rest_is_superseded():
