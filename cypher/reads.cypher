@@ -65,15 +65,15 @@ WHERE HOP_EVEN_AS_OF(l)
 RETURN LINK_COLUMNS(l)
 
 // name: what_superseded
-// What replaced a node or event, or corrected it, at the coordinate: one step, each successor once, by its
-// supersedes link or else its transition. Ask again of each successor for the whole chain.
+// What replaced a node or event, or corrected it, over the whole time line believed at $tx: one step, each successor once, by a link that holds
+// at $valid, else by the next one planned, else by the last one. Ask again of each successor for the whole chain.
 // order: since, recorded_at, link
 MATCH (b:Node {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
-WHERE HOP_AS_OF(l) AND SAYS_MOST(l)
+WHERE HOP_BELIEVED(l) AND IS_STEP(l)
 RETURN STEP_COLUMNS(l)
 UNION ALL
 MATCH (b:Event {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
-WHERE HOP_AS_OF(l) AND SAYS_MOST(l)
+WHERE HOP_BELIEVED(l) AND IS_STEP(l)
 RETURN STEP_COLUMNS(l)
 
 // name: causes
@@ -104,10 +104,23 @@ RETURN a.id AS id, min(length(path)) AS hops
 // HOP_AS_OF for links that hold in both directions.
 CASE WHEN l.kind IN $symmetric AND AS_OF(l) THEN true ELSE false END
 
-// macro: SAYS_MOST(l)
-// Of the lifecycle links from a to b, the most specific one.
-(l.kind = 'supersedes' OR NOT EXISTS { MATCH (b)<-[s:SUPERSEDES]-(a) WHERE AS_OF(s) })
-  AND (l.kind <> 'corrects' OR NOT EXISTS { MATCH (b)<-[t:TRANSITION]-(a) WHERE AS_OF(t) })
+// macro: IS_STEP(l)
+// Of the lifecycle links from a to b, the one that is the step.
+NOT EXISTS { MATCH (b)<-[m:SUPERSEDES|TRANSITION|CORRECTS]-(a) WHERE BELIEVED(m) AND IS_BETTER_STEP(m, l) }
+
+// macro: IS_BETTER_STEP(m, l)
+// Of two of them: what holds, then what begins next, then what ended last; then the most specific one.
+STEP_STATE(m) < STEP_STATE(l) OR (STEP_STATE(m) = STEP_STATE(l) AND (STEP_STATE(l) = 1 AND m.valid_from < l.valid_from
+  OR STEP_STATE(l) = 2 AND m.valid_to > l.valid_to OR ((STEP_STATE(l) = 0 OR STEP_STATE(l) = 1 AND m.valid_from = l.valid_from
+  OR STEP_STATE(l) = 2 AND m.valid_to = l.valid_to) AND STEP_KIND(m) < STEP_KIND(l))))
+
+// macro: STEP_STATE(l)
+// 0: it holds at $valid, 1: it is planned, 2: it is over.
+CASE WHEN HELD(l) THEN 0 WHEN $valid < l.valid_from THEN 1 ELSE 2 END
+
+// macro: STEP_KIND(l)
+// Of the lifecycle links the most specific one first.
+CASE l.kind WHEN 'supersedes' THEN 0 WHEN 'transition' THEN 1 ELSE 2 END
 
 // macro: VERSION_COLUMNS(v)
 // A description with the identity of its node.
@@ -124,4 +137,4 @@ l.id AS id, a.id AS source, l.kind AS kind, b.id AS target, l.reason AS reason, 
 // macro: STEP_COLUMNS(l)
 // One step away from b: to a, by which link, why, since when, and when the store learned it.
 CASE l.kind WHEN 'corrects' THEN 'corrected' ELSE 'superseded' END AS how, l.id AS link, a.id AS node,
-  coalesce(l.author, l.created_by) AS who, l.reason AS why, l.valid_from AS since, l.told AS recorded_at
+  coalesce(l.author, l.created_by) AS who, l.reason AS why, l.valid_from AS since, l.told AS recorded_at, $valid < l.valid_from AS planned

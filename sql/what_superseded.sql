@@ -1,7 +1,8 @@
--- What took the place of a thing at a coordinate, and of that, and so on? One row for each link that holds there and leads away from the thing or from what
--- was reached from it: supersedes, transition and corrects. In the order of (valid_from, when it was recorded, id). things.sql says how what is reached stands.
+-- What took or will take the place of a thing, and of that, and so on, as is believed at :tx? One row for each period of a link that leads away from the thing or
+-- from what was reached from it, whenever it holds: supersedes, transition and corrects. In the order of (valid_from, when it was recorded, id). things.sql says how
+-- what is reached stands.
 --
--- Parameters: :id, the id of the thing; :valid and :tx, the coordinate, in microseconds since 1970-01-01 UTC.
+-- Parameters: :id, the id of the thing; :tx, in microseconds since 1970-01-01 UTC.
 -- Columns: those of links_from.sql; source: what took the place of target; the standings are NULL.
 WITH RECURSIVE
 reached (number) AS (
@@ -10,8 +11,7 @@ reached (number) AS (
   SELECT l.source
   FROM reached
   CROSS JOIN link l ON l.target = reached.number AND l.kind IN ('supersedes', 'transition', 'corrects')
-  CROSS JOIN link_period p
-    ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  CROSS JOIN link_period p ON p.link = l.number AND p.tx_from <= :tx AND p.tx_to > :tx
 )
 SELECT
   l.id, l.kind, source.id AS source, target.id AS target, NULL AS source_standing, NULL AS target_standing,
@@ -19,8 +19,7 @@ SELECT
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM reached
 CROSS JOIN link l ON l.target = reached.number AND l.kind IN ('supersedes', 'transition', 'corrects')
-CROSS JOIN link_period p
-  ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+CROSS JOIN link_period p ON p.link = l.number AND p.tx_from <= :tx AND p.tx_to > :tx
 CROSS JOIN entity source ON source.number = l.source
 CROSS JOIN entity target ON target.number = l.target
 CROSS JOIN claim c ON c.number = p.claim

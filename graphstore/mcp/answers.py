@@ -167,10 +167,11 @@ class VersionLine(Value):
 class StepLine(Value):
     """One step of a succession: `id` took the place of `replaced`, since when in the world, when that was recorded, by whom and why.
 
-    A thing that ended or was retracted with nothing in its place is a step without an id.
+    A thing that ended or was retracted with nothing in its place is a step without an id. `planned`: it begins later.
     """
 
     how: How
+    planned: bool = False
     replaced: str | None = None
     id: str | None = None
     kind: str | None = None
@@ -186,9 +187,9 @@ class StepLine(Value):
 
     def __str__(self) -> str:
         by = f" by {self.id} ({self.statement})" if self.id else ""
-        since = f" since {when(self.since)}" if self.since else ""
+        since = f" {'from' if self.planned else 'since'} {when(self.since)}" if self.since else ""
         who = f" by {self.who}" if self.who else ""
-        of = f"{self.replaced} " if self.replaced else ""
+        of = f"{'planned: ' if self.planned else ''}{self.replaced} " if self.replaced else ""
         return f"{of}{self.how}{by}{since} (recorded {when(self.recorded_at)}{who}){because(self.reason)}"
 
 

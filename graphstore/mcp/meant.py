@@ -100,6 +100,7 @@ def _line(view: View, step: Step, of: str) -> StepLine:
     kept = ("id", "kind", "statement", "standing", "valid_from", "valid_to")
     return StepLine(
         how=step.how,
+        planned=step.planned,
         replaced=of,
         **{name: shown[name] for name in kept if name in shown},
         since=step.since,
@@ -138,6 +139,8 @@ def supersession(found: Supersession, chain: Sequence[StepLine], versions: int) 
         return f"{subject} {_alone(found, versions)}"
     steps = [_step(step, shown.replaced) for step, shown in zip(found.chain[:_STEPS], chain, strict=False)]
     steps[0] = steps[0].removeprefix(f"{found.subject.id} ")
+    if found.chain[0].planned:
+        subject += f" {_state(found)}."
     rest = f" {len(found.chain) - _STEPS} more steps are in the chain." if len(found.chain) > _STEPS else ""
     return f"{subject} {'. '.join(steps)}.{rest} {_now(found)}"
 
@@ -146,9 +149,20 @@ def outcome(found: Supersession, versions: int) -> str:
     """What became of a thing in a sentence, of which the steps are told beside it."""
     if not found.chain:
         return f"{_named(found.subject)} {_alone(found, versions)}"
-    how = "stands" if found.standing in UPRIGHT else f"is {found.standing.replace('_', ' ')}"
     now = ", ".join(each.id for each in found.current)
-    return f"{found.subject.id} {how}. What stands: {now or 'nothing'}."
+    planned = [
+        f" Planned: {step.how} by {step.node.id} from {when(step.since)}."
+        for step in found.chain[:_STEPS]
+        if step.planned and step.node
+    ]
+    return f"{found.subject.id} {_state(found)}. What stands: {now or 'nothing'}.{''.join(planned)}"
+
+
+def _state(found: Supersession) -> str:
+    """How a thing stands; where only what is planned took its place, that it never began."""
+    if found.standing == "superseded" and all(step.planned for step in found.chain):
+        return "was replaced before it began"
+    return "stands" if found.standing in UPRIGHT else f"is {found.standing.replace('_', ' ')}"
 
 
 def _alone(found: Supersession, versions: int) -> str:
@@ -179,6 +193,8 @@ def _step(step: Step, replaced: str | None) -> str:
     past = {"ended": "ended", "retracted": "was retracted"}.get(step.how, f"was {step.how}")
     if step.how == "retracted":
         since = ""  # it would be the time the statement began to hold, which misleads
+    if step.planned:
+        replaced, past, since = f"Planned: {replaced}", f"is {step.how}", f" from {when(step.since)}"
     return f"{replaced} {past}{by}{since} (recorded {when(step.recorded_at)}{who}){why}"
 
 

@@ -135,7 +135,7 @@ class Reads(Tools):
 
     @asks("id_or_text", rare=("cursor",))
     def what_superseded(self, question: Question, id_or_text: str) -> answers.Superseded:
-        """What took the place of something (an id, id-v2, or its words): who, why, when, step by step; what stands now."""
+        """What took the place of something (id, id-v2 or its words): who, why, when, step by step; what stands now."""
         view = question.view
         found, fitting, complete = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
         if found is None:

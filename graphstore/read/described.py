@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import Happened, Seen
-from graphstore.read.ids import LARGEST, Id, known, resolve
+from graphstore.read.ids import LARGEST, known, resolve
 from graphstore.read.linked import Linked, link_of, link_periods, link_rows_around, links_around
 from graphstore.read.points import Point, as_json
 from graphstore.read.settings import snapshots
@@ -53,6 +53,13 @@ class StandingOf(NamedTuple):
     standing: str
 
 
+class Successor(NamedTuple):
+    """What supersedes a thing, and whether that begins later."""
+
+    id: str
+    begins_later: int
+
+
 NODE = Statement("node", Described)
 NODES = Statement("nodes", Described)
 HISTORY = Statement("history", Described)
@@ -60,7 +67,7 @@ VERSIONS = Statement("versions", Described)
 DESCRIBED = Statement("described", Described)
 THINGS = Statement("things", Described)
 STANDINGS_OF = Statement("standings_of", StandingOf)
-SUCCESSORS = Statement("successors", Id)
+SUCCESSORS = Statement("successors", Successor)
 EVENTS = Statement("events", Described)
 LINKS_HELD = Statement("links_held", Linked)
 _BELIEVED = UPRIGHT | {"superseded"}  # standings of an event that has happened
@@ -248,7 +255,10 @@ def _absence(point: Point, what: str, id: str, standing: str) -> str:
         f"{what} {id!r} does not stand at valid {exactly(point.valid)} as known at {exactly(point.tx)}: "
         f"{standing.replace('_', ' ')}"
     )
-    successors = [found.id for found in point.rows(SUCCESSORS, id=id)]
+    found = point.rows(SUCCESSORS, id=id)
+    successors = [each.id for each in found if not each.begins_later]
+    if not successors and standing == "superseded":  # before it began
+        successors = [each.id for each in found]
     if successors:
         message += f", superseded by {', '.join(map(repr, successors))}"
     return f"{message}. inspect({id!r}) shows its last content."

@@ -130,6 +130,7 @@ def step_by(
             "why": revised.reason if revised else reason,
             "since": moment(since),
             "recorded_at": moment(by.tx),
+            "planned": since > point.valid,
         }
     )
 

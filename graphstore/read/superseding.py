@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import NamedTuple
 
 from graphstore.ledger.statements import Statement
@@ -10,6 +11,7 @@ from graphstore.read.described import described, things
 from graphstore.read.ids import resolve
 from graphstore.read.link_story import became, step_by
 from graphstore.read.linked import Linked, link_of, link_period_rows
+from graphstore.read.operations import done
 from graphstore.read.points import Point
 from graphstore.values.findings import LinkSupersession, Step, Supersession
 from graphstore.values.models import UPRIGHT, Event, How, Node
@@ -45,15 +47,24 @@ class Removal(NamedTuple):
         return self.valid_from <= at < self.valid_to
 
 
+class Revision(NamedTuple):
+    """The version of a node that replaced the last one, the operation that recorded it, and from when on."""
+
+    number: int
+    said_by: int
+    valid_from: Instant
+
+
 WHAT_SUPERSEDED = Statement("what_superseded", Linked)
+LAST_REVISION = Statement("last_revision", Revision)
 REMOVALS = Statement("removals", Removal)
 
 
 def what_superseded(point: Point, id: str) -> Supersession | LinkSupersession:
-    """Return what became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
+    """Return what became of a thing, over the whole time line believed at the tx: each step away from it with who, why, since when and when recorded; and what stands now.
 
-    Of `{id}-v{n}` newer versions of the same node are steps as well; of a link how it was unlinked, said again otherwise or ended. Raises NotFoundError
-    for an unknown id.
+    Steps that begin later than the valid time are `planned`. Of `{id}-v{n}` newer versions of the same node are steps as well, and of a node that was only
+    revised the version that replaced the last one; of a link how it was unlinked, said again otherwise or ended. Raises NotFoundError for an unknown id.
     """
     rows, found = _reached(point, id) if isinstance(id, str) else ([], {})
     if isinstance(id, str) and id in found:
@@ -72,17 +83,29 @@ def _reached(point: Point, id: str) -> tuple[list[Linked], dict[str, Node | Even
 
 
 class _Walk:
-    """One walk at one coordinate, breadth first."""
+    """One walk over the whole time line believed at a tx, breadth first."""
 
     def __init__(self, point: Point, rows: list[Linked], things: dict[str, Node | Event]) -> None:
         self._point = point
         self._things = things
-        self._places = {row.id: place for place, row in enumerate(rows)}
-        self._into: dict[str, list[Linked]] = {}
-        for row in rows:
-            self._into.setdefault(row.target, []).append(row)
+        self._into: dict[
+            str, dict[str, tuple[int, Linked]]
+        ] = {}  # by target and source, with its place in the order
+        for place, row in enumerate(rows):
+            sources = self._into.setdefault(row.target, {})
+            if row.source not in sources or self._rank(row) < self._rank(sources[row.source][1]):
+                sources[row.source] = (place, row)
         self._steps: list[Step] = []
         self._current: list[Node | Event] = []
+
+    def _rank(self, row: Linked) -> tuple[int, int, int]:
+        """Of the links of one pair the first by this is its step: one that holds, else the next one planned, else the last one; of several the most specific one."""
+        kind, valid = _LEADS_AWAY[row.kind], self._point.valid
+        if valid < row.valid_from:
+            return 1, row.valid_from, kind
+        if row.valid_to is not None and row.valid_to <= valid:
+            return 2, -row.valid_to, kind
+        return 0, 0, kind
 
     def of(self, subject: str, number: int) -> Supersession:
         """Return what became of an entity; with a number, of that version of it first."""
@@ -90,17 +113,21 @@ class _Walk:
         if number:
             thing = described(self._point, subject, number)
             self._revisions(subject, number)
+        in_place = self._in_place(subject)
         level, seen = [subject], {subject}
         while level:
-            rows = [row for id in level for row in self._after(id)]
-            if len(rows) > 1:
-                rows.sort(key=lambda row: self._places[row.id])
+            found = [each for id in level for each in self._into.get(id, {}).values()]
+            for id in level:
+                if id in in_place:
+                    self._end(id)
             level = []
-            for row in rows:
+            for _, row in sorted(found, key=itemgetter(0)):
                 if row.source not in seen:
                     seen.add(row.source)
                     level.append(row.source)
                     self._steps.append(self._step(row))
+        if not self._steps and not number and thing.standing in (*UPRIGHT, "not_yet"):
+            self._last_revision(subject)
         return Supersession.made(
             {
                 "subject": thing,
@@ -110,21 +137,28 @@ class _Walk:
             }
         )
 
-    def _after(self, id: str) -> list[Linked]:
-        """Return the links that lead away from a thing: of several of one pair the most specific one. If none replaces it, it is an end."""
-        rows = self._into.get(id, [])
-        if not rows or all(row.kind == "corrects" for row in rows):
+    def _holding(self, id: str) -> list[Linked]:
+        """Return the links that hold here and lead away from a thing, one of each pair."""
+        return [row for _, row in self._into.get(id, {}).values() if self._rank(row)[0] == 0]
+
+    def _in_place(self, subject: str) -> set[str]:
+        """Return what is reached by links that hold here: what is at their ends stands in the place of the subject."""
+        found, waiting = {subject}, [subject]
+        while waiting:
+            new = {row.source for row in self._holding(waiting.pop())} - found
+            found |= new
+            waiting += new
+        return found
+
+    def _end(self, id: str) -> None:
+        """If nothing replaces a thing here, it stands in the place of the subject, or has come to an end with nothing in its place."""
+        rows = self._holding(id)
+        if all(row.kind == "corrects" for row in rows):
             thing = self._things[id]
             if thing.standing in UPRIGHT:
                 self._current.append(thing)
             elif thing.standing in ("retracted", "ended") and not rows:
                 self._over(id, "retracted" if thing.standing == "retracted" else "ended")
-        if len(rows) < 2:
-            return rows
-        kept: dict[str, Linked] = {}
-        for row in sorted(rows, key=lambda row: _LEADS_AWAY[row.kind]):
-            kept.setdefault(row.source, row)
-        return list(kept.values())
 
     def _step(self, row: Linked) -> Step:
         source = self._things[row.source]
@@ -138,6 +172,7 @@ class _Walk:
                 "why": link.reason,
                 "since": link.valid_from,
                 "recorded_at": link.recorded_at,
+                "planned": row.valid_from > self._point.valid,
             }
         )
 
@@ -153,10 +188,15 @@ class _Walk:
         operation = self._removed_by(rows, valid)
         if operation is None:  # it never held there, and nothing is left of it
             operation = _last(row.removed_by for row in rows)
-        if operation is not None:
+        if operation is not None and not self._is_correction(id, operation):
             covers = [row for row in rows if row.counts and row.covers(valid)]
             since = covers[-1].valid_from if covers else rows[0].known_since
             self._without_link(how, None, operation, since)
+
+    def _is_correction(self, id: str, operation: int) -> bool:
+        """Return True if an operation corrected a thing by another that a step names."""
+        is_corrected = any(row.kind == "corrects" for _, row in self._into.get(id, {}).values())
+        return is_corrected and done(self._point, operation)[0].verb == "correct"
 
     def _removals(self, id: str) -> list[Removal]:
         return self._point.rows(REMOVALS, id=id, undone=self._point.undone)
@@ -195,6 +235,11 @@ class _Walk:
             if counts and free.overlaps((row.valid_from, row.valid_to)):
                 shown.add(later)
                 self._without_link("revised", described(self._point, id, later), row.said_by, row.valid_from)
+
+    def _last_revision(self, id: str) -> None:
+        """Add the step of the version that replaced the last one, if there is one."""
+        for row in self._point.rows(LAST_REVISION, id=id, undone=self._point.undone):
+            self._without_link("revised", described(self._point, id, row.number), row.said_by, row.valid_from)
 
     def _without_link(self, how: How, node: Node | None, operation: int | None, since: Instant) -> None:
         assert operation is not None

@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from graphstore.values.findings import Chain, Inspection, NodeChange, Step, Supersession, ViewDiff, words
+from graphstore.values.findings import (
+    Chain,
+    Inspection,
+    NodeChange,
+    Step,
+    Supersession,
+    ViewDiff,
+    manner,
+    words,
+)
 from graphstore.values.models import Event, Link, Node, Version
 from graphstore.values.period import during, moment, when
 from graphstore.values.text import line, said
@@ -314,7 +323,7 @@ def _steps(found: Supersession, asked: Bar, most: int) -> Sheet:
         thing = step.node
         rows.append(
             (
-                step.how,
+                manner(step),
                 of if thing is None else _called(thing),
                 "" if step.since is None else when(step.since),
                 when(step.recorded_at),

@@ -200,7 +200,10 @@ class Shaky(Value):
 
 
 class Step(Value):
-    """One step of a supersession: how, by which link, to which node; `who` and `why` in the writer's words."""
+    """One step of a supersession: how, by which link, to which node; `who` and `why` in the writer's words.
+
+    `planned`: it is decided, and begins later than the valid time.
+    """
 
     how: How
     link: Link | None
@@ -209,10 +212,11 @@ class Step(Value):
     why: str | None
     since: datetime | None
     recorded_at: datetime
+    planned: bool = False
 
 
 class Supersession(Shown):
-    """What became of one thing: the steps away from it and what stands now at their ends."""
+    """What became of one thing: the steps away from it, over the whole time line, and what stands now at the ends of those that hold."""
 
     subject: Node | Event
     chain: tuple[Step, ...]
@@ -419,14 +423,20 @@ def words(thing: Node | Event | Version) -> str:
     return described(thing.content, thing.text)
 
 
+def manner(step: Step) -> str:
+    """How a step was made, or will be."""
+    return f"planned: {step.how}" if step.planned else step.how
+
+
 def clauses(step: Step, *, named: bool = False) -> list[str]:
     """A step of a supersession in words, up to three parts: what took the place, since when and by whom, and why. `named`: with the text of what did."""
-    what: str = step.how
+    what = manner(step)
     if step.how == "revised" and isinstance(step.node, Node):
         what += f" as {step.node.ref}"
     elif step.node is not None:
         what += f" by {_name(step.node) if named else step.node.id}"
-    since = "" if step.since is None else f"since {when(step.since)} "
+    from_when = "from" if step.planned else "since"
+    since = "" if step.since is None else f"{from_when} {when(step.since)} "
     who = f" by {step.who}" if step.who else ""
     why = [f"because: {step.why}"] if step.why else []
     return [what, f"{since}recorded {when(step.recorded_at)}{who}", *why]
@@ -491,21 +501,43 @@ def _supersession_text(found: Supersession) -> str:
                 return f"{subject} held {since} as {held.ref}. Standing now: {_name(thing)} as {thing.ref}."
         return f"{subject} is superseded by {OUTSIDE}."
     if not found.chain:
-        return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
-    parts = [" ".join(clauses(step, named=True)) for step in found.chain]
-    for number, (step, of) in enumerate(zip(found.chain, found.of_steps, strict=True)):
-        if step.node is None and of != found.subject.id:
-            parts[number] = f"{of} was {parts[number]}"
+        return f"{subject} {_is(found.subject)}; nothing superseded it."
+    parts = [
+        _step_text(step, of, found.subject.id) for step, of in zip(found.chain, found.of_steps, strict=True)
+    ]
+    was = [part for part, step in zip(parts, found.chain, strict=True) if not step.planned]
+    will_be = [part for part, step in zip(parts, found.chain, strict=True) if step.planned]
     now = ", ".join(_name(thing) for thing in found.current)
-    tail = f"Standing now: {now}." if now else "Nothing stands in its place."
-    return f"{subject} was {'; then '.join(parts)}. {tail}"
+    tail = f"Standing now: {now}" if now else "Nothing stands in its place"
+    if was:
+        return f"{subject} was {'; then '.join(was)}. {'; '.join([tail, *will_be])}."
+    is_replaced = found.standing == "superseded"
+    state = "was replaced before it began" if is_replaced else _is(found.subject)
+    return f"{subject} {'; '.join([state, *will_be])}."
+
+
+def _step_text(step: Step, of: str, subject: str) -> str:
+    """One step within the sentence about a thing."""
+    what, *more = clauses(step, named=True)
+    if not step.planned:
+        text = " ".join([what, *more])
+        return f"{of} was {text}" if step.node is None and of != subject else text
+    if of != subject:
+        what = what.replace("planned: ", f"planned: {of} ", 1)
+    who = f" by {step.who}" if step.who else ""
+    why = [f"because: {step.why}"] if step.why else []
+    return ", ".join([f"{what} from {when(step.since)}", f"recorded {when(step.recorded_at)}{who}", *why])
 
 
 def _ends(found: Supersession) -> list[tuple[str, Standing]]:
-    """The things of a succession that nothing took the place of, and how they stand, in the order they were reached."""
+    """The things of a succession that nothing holds the place of by a link without end, and how they stand, in the order they were reached."""
     reached = {found.subject.id: found.standing}
     for step in found.chain:
         if step.node is not None and step.link is not None:
             reached.setdefault(step.node.id, step.node.standing)
-    replaced = {step.link.target for step in found.chain if step.link and step.how != "corrected"}
+    replaced = {
+        step.link.target
+        for step in found.chain
+        if step.link and step.link.valid_to is None and not step.planned
+    }
     return [(id, standing) for id, standing in reached.items() if id not in replaced]

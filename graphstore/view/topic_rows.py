@@ -243,6 +243,10 @@ class TopicRows:
         if names:
             return tuple(names)
         rows = index.believed(each.ent, sight.tx)
+        if not rows and self.standing(each) == "superseded":  # before it began
+            return tuple(
+                index.names[index.l_src[link]] for link in links if index.believed_link(link, sight.tx)
+            )
         if len(rows) > 1 and each.row in rows[:-1]:
             after = rows[rows.index(each.row) + 1]
             if index.r_from[after] <= sight.valid:

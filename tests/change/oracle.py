@@ -1794,8 +1794,13 @@ class Oracle:
         ]
 
     def what_superseded(self, id: str, v: datetime, t: datetime) -> Row:
-        links = self._saying_most(v, t)
-        steps, told, closed, current, seen_ids, level = [], [], [], [], {id}, [id]
+        """The steps over the whole time line believed at t; what stands now is reached by links that hold at v."""
+        links = self._leading_away(v, t)
+        here = [link for link in links if covers(link, v)]
+        in_place = {id}
+        for _ in links:
+            in_place |= {link["source"] for link in here if link["target"] in in_place}
+        steps, told, planned, closed, current, seen_ids, level = [], [], [], [], [], {id}, [id]
         while level:
             following = []
             for link in links:
@@ -1805,18 +1810,58 @@ class Oracle:
                     how = "corrected" if link["kind"] == "corrects" else "superseded"
                     steps.append((how, link["id"], link["source"]))
                     told.append((link["author"], link["reason"], link["told"]))
-            for one in level:
-                leads = {link["kind"] for link in links if link["target"] == one}
+                    planned.append(v < link["valid_from"])
+            for one in [one for one in level if one in in_place]:
+                leads = {link["kind"] for link in here if link["target"] == one}
                 standing = self.standing(one, v, t)
                 if standing in UPRIGHT and not leads - {"corrects"}:
                     current.append(one)
-                elif standing in ("ended", "retracted") and not leads:
+                elif standing in ("ended", "retracted") and not leads and not self._is_corrected(one, v, t):
                     closed.append(standing)
             level = following
+        standing = self.standing(id, v, t)
+        is_only_revised = not steps and not closed and standing in {*UPRIGHT, "not_yet"}
         return {
-            "steps": steps, "told": told, "closed": sorted(closed), "current": sorted(current),
-            "standing": self.standing(id, v, t),
+            "steps": steps, "told": told, "planned": planned, "closed": sorted(closed), "current": sorted(current),
+            "standing": standing, "revised": self._last_revision(id, t) if is_only_revised else None,
         }  # fmt: skip
+
+    def _leading_away(self, v: datetime, t: datetime) -> list[Row]:
+        """Each pair once: by a link that holds, else by the next one planned, else by the last one; of several the one that says most."""
+        best: dict[tuple[str, str], tuple[Any, Row]] = {}
+        for link in self.links:
+            if link["kind"] not in LEADS_AWAY or not believed(link, t):
+                continue
+            rank: tuple[Any, ...] = (0, LEADS_AWAY.index(link["kind"]))
+            if v < link["valid_from"]:
+                rank = (1, link["valid_from"] - START, LEADS_AWAY.index(link["kind"]))
+            elif link["valid_to"] <= v:
+                rank = (2, END - link["valid_to"], LEADS_AWAY.index(link["kind"]))
+            pair = (link["source"], link["target"])
+            if pair not in best or rank < best[pair][0]:
+                best[pair] = (rank, link)
+        return sorted(
+            (seen_whole(link, t) for _, link in best.values()),
+            key=lambda link: (link["valid_from"], link["made"], link["id"]),
+        )
+
+    def _is_corrected(self, id: str, v: datetime, t: datetime) -> bool:
+        """Whether a correction took a thing at v, of which a link says so."""
+        if not any(
+            link["kind"] == "corrects" and link["target"] == id and believed(link, t) for link in self.links
+        ):
+            return False
+        went = sorted((part for part in self.gone if part["id"] == id and believed(part, t)), key=order)
+        nothing_left = not any(row["id"] == id and believed(row, t) for row in self.rows)
+        if nothing_left and went and went[-1]["why"] in RETRACTIONS:
+            return bool(went[-1]["why"] == "correct")
+        here = [part for part in went if covers(part, v)]
+        return bool(here) and here[-1]["why"] == "correct"
+
+    def _last_revision(self, id: str, t: datetime) -> int | None:
+        """The highest version written over time that an earlier one had lost."""
+        numbers = {row["number"] for row in self.rows if row["id"] == id and row["tx_from"] <= t}
+        return max((new for number in numbers for new in self.revised(id, number, t)), default=None)
 
     def revised(self, id: str, number: int, t: datetime) -> set[int]:
         """The numbers of the newer versions written over valid time that version `number` had lost, without those an undo took back."""
@@ -1913,6 +1958,11 @@ def seen(row: Row, t: datetime) -> Row:
     if "valid_to" in row:
         out["valid_to"] = None if row["valid_to"] == END else row["valid_to"]
     return out
+
+
+def seen_whole(row: Row, t: datetime) -> Row:
+    """The row as it is known at t."""
+    return {**row, "tx_to": END if row["tx_to"] > t else row["tx_to"]}
 
 
 def turned(link: Row) -> Row:

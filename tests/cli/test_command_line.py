@@ -411,7 +411,9 @@ def test_superseded(folder: Path) -> None:
     assert "because: no restart may log everybody out" in said
     assert "revised as limits-v2" in run("superseded", folder, "limits-v1")
     assert "nothing superseded it" in run("superseded", folder, "tokens")
-    assert answer("superseded", folder, "sessions", "--valid", "2026-01-20")["chain"] == []
+    [planned] = answer("superseded", folder, "sessions", "--valid", "2026-01-20")["chain"]
+    assert (planned["node"]["id"], planned["planned"]) == ("tokens", True)
+    assert "planned: superseded by tokens" in run("superseded", folder, "sessions", "--valid", "2026-01-20")
 
 
 def test_walk(folder: Path) -> None:

@@ -517,14 +517,22 @@ def test_one_hop_reads_in_cypher_say_what_the_store_says(seed: int, views: int) 
                     ]
                 chain = [step for step in view.what_superseded(id).chain if step.link is not None]
                 steps = {
-                    (s.how, s.link.id, s.node.id, s.why, s.since, s.recorded_at)
+                    (s.how, s.link.id, s.node.id, s.why, s.since, s.recorded_at, s.planned)
                     for s in chain
                     if s.link.target == id
                 }
                 rows = ask(queries.WHAT_SUPERSEDED, id=id, **at)
                 # A node that is reached twice is one step of the chain, and the subject is none.
                 assert steps <= {
-                    (row["how"], row["link"], row["node"], row["why"], row["since"], row["recorded_at"])
+                    (
+                        row["how"],
+                        row["link"],
+                        row["node"],
+                        row["why"],
+                        row["since"],
+                        row["recorded_at"],
+                        row["planned"],
+                    )
                     for row in rows
                 }
                 assert len(rows) == len({row["node"] for row in rows})

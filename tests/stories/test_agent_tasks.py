@@ -156,9 +156,12 @@ def test_every_thing_is_told_as_the_rows_say(reader: Caller) -> None:
             assert expected["current"] == sorted(each["id"] for each in found["current"])
             came = [(step["how"], step["link"], step["id"]) for step in found["chain"] if "link" in step]
             assert expected["steps"] == came
-            assert expected["closed"] == sorted(step["how"] for step in found["chain"] if "link" not in step)
+            planned = [step.get("planned", False) for step in found["chain"] if "link" in step]
+            assert expected["planned"] == planned
+            ends = [step["how"] for step in found["chain"] if "link" not in step]
+            assert expected["closed"] + ["revised"] * (expected["revised"] is not None) == sorted(ends)
             for step in found["chain"]:
-                if "id" in step:
+                if "link" in step:
                     told = next(row for row in oracle.links if row["id"] == step["link"])["tx_from"]
                     assert (reader.world.who[told], oracle.standing(step["id"], v, t)) == (
                         step["who"],

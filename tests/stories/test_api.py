@@ -1078,12 +1078,11 @@ def test_a_branch_that_was_retracted_closes_with_a_step(store, clock, auth):
     assert () == found.current
 
 
-def test_newer_versions_are_steps_only_when_asked_by_reference(store, clock):
+def test_newer_versions_are_steps_when_asked_by_reference(store, clock):
     store.add_node("price", {"amount": 10}, id="price-7")
     clock.set("2026-01-05")
     store.revise("price-7", {"amount": 12}, reason="misread")
 
-    assert () == store.what_superseded("price-7").chain
     (step,) = store.what_superseded("price-7-v1").chain
     assert ("revised", 2, "misread", "maria", day("2026-01-05")) == (
         step.how,
@@ -1093,6 +1092,80 @@ def test_newer_versions_are_steps_only_when_asked_by_reference(store, clock):
         step.recorded_at,
     )
     assert () == store.what_superseded("price-7-v2").chain
+
+
+def test_a_thing_only_revised_names_the_version_that_replaced_its_last_one(store, clock):
+    store.add_node("price", {"amount": 10}, id="price-7")
+    for day_of_month, amount in ((5, 12), (6, 13)):
+        clock.set(f"2026-01-0{day_of_month}")
+        store.revise("price-7", {"amount": amount}, reason=f"{amount} it is")
+    clock.set("2026-02-01")
+
+    (step,) = store.what_superseded("price-7").chain
+    assert ("revised", None, "price-7-v3", "13 it is", False) == (
+        step.how,
+        step.link,
+        step.node.ref,
+        step.why,
+        step.planned,
+    )
+    assert "price-7 was revised as price-7-v3" in str(store.what_superseded("price-7"))
+    assert "price-7-v2" == store.knowledge_at("2026-01-05").what_superseded("price-7").chain[0].node.ref
+    store.revise("price-7", {"amount": 20}, valid_from="2026-06-01")
+    (step,) = store.what_superseded("price-7").chain
+    assert (True, "price-7-v4", day("2026-06-01")) == (step.planned, step.node.ref, step.since)
+    assert "price-7 stands; planned: revised as price-7-v4 from 2026-06-01" in str(
+        store.what_superseded("price-7")
+    )
+
+
+def test_a_decided_successor_that_begins_later_is_planned(store, clock):
+    store.add_node("fact", {"says": "hall A"}, id="hall-a")
+    clock.set("2026-02-01")
+    store.add_node(
+        "fact", {"says": "hall B"}, id="hall-b", valid_from="2026-06-01", supersedes=["hall-a"], reason="let"
+    )
+    store.add_node("fact", {"says": "hall C"}, id="hall-c", valid_from="2026-08-01", supersedes=["hall-b"])
+
+    found = store.what_superseded("hall-a")
+    assert [("hall-b", True, "let"), ("hall-c", True, None)] == [
+        (step.node.id, step.planned, step.why) for step in found.chain
+    ]
+    assert ("stands", ["hall-a"]) == (found.standing, ids(found.current))
+    text = str(found)
+    assert "hall-a stands; planned: superseded by hall-b from 2026-06-01, recorded" in text
+    assert "because: let; planned: hall-b superseded by hall-c from 2026-08-01" in text
+    later = store.as_of(valid="2026-07-01").what_superseded("hall-a")
+    assert [False, True] == [step.planned for step in later.chain]
+    assert ["hall-b"] == ids(later.current)
+    assert "Standing now: hall-b; planned: hall-b superseded by hall-c" in str(later)
+
+
+def test_a_plan_replaced_before_it_began_names_its_successor(store, clock):
+    store.add_node("plan", {"says": "hall A"}, id="hall-a", valid_from="2026-06-01")
+    store.add_node("plan", {"says": "hall B"}, id="hall-b", valid_from="2026-06-01", supersedes=["hall-a"])
+
+    found = store.what_superseded("hall-a")
+    (step,) = found.chain
+    assert ("hall-b", True, "superseded", ()) == (step.node.id, step.planned, found.standing, found.current)
+    assert "hall-a was replaced before it began; planned: superseded by hall-b" in str(found)
+    with pytest.raises(NotFoundError, match="superseded, superseded by 'hall-b'"):
+        store.node("hall-a")
+    assert ["hall-b"] == [
+        step.node.id for step in store.as_of(valid="2026-07-01").what_superseded("hall-a").chain
+    ]
+
+
+def test_a_successor_for_a_time_is_a_step_when_that_is_over(store, clock):
+    store.add_node("fact", {}, id="usual")
+    store.add_node("fact", {}, id="summer", valid_from="2026-06-01", valid_to="2026-09-01")
+    store.link("summer", "supersedes", "usual", valid_to="2026-09-01")
+    clock.set("2026-10-01")
+    store.revise("usual", {}, valid_from="2026-09-01", text="as before")
+
+    found = store.what_superseded("usual")
+    assert [("summer", False)] == [(step.node.id, step.planned) for step in found.chain if step.node]
+    assert ["usual"] == ids(found.current)
 
 
 def test_what_ended_with_no_successor_says_so(store, clock):

@@ -789,8 +789,11 @@ class Histories(RuleBasedStateMachine):
 
     def compare_supersession(self, got: Any, id: str, v: datetime, t: datetime, where: str) -> None:
         wanted = self.oracle.what_superseded(id, v, t)
-        steps = [(step.how, step.link.id, step.node.id) for step in got.chain if step.node is not None]
-        assert wanted["steps"] == steps, where
+        links = [step for step in got.chain if step.link is not None]
+        assert wanted["steps"] == [(step.how, step.link.id, step.node.id) for step in links], where
+        assert wanted["planned"] == [step.planned for step in links], where
+        revised = [step.node.number for step in got.chain if step.how == "revised"]
+        assert ([] if wanted["revised"] is None else [wanted["revised"]]) == revised, where
         assert wanted["closed"] == sorted(step.how for step in got.chain if step.node is None), where
         assert wanted["current"] == sorted(thing.id for thing in got.current), where
         assert wanted["standing"] == got.standing == got.subject.standing, where

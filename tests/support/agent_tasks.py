@@ -100,14 +100,14 @@ def period(thing: Answer) -> tuple[datetime | None, datetime | None]:
 Step = tuple[str, str, str | None, str | None, datetime | None, datetime | None, str, str | None]
 
 
-def steps(found: Answer) -> list[Step]:
-    """how, what went, what came, its statement, since when true, since when known, who said so, why"""
+def steps(found: Answer, *, planned: bool = False) -> list[Step]:
+    """how, what went, what came, its statement, since when true, since when known, who said so, why; of what has come, or of what is planned"""
     return [
         (
             step["how"], step["replaced"], step.get("id"), step.get("statement"),
             when(step.get("since")), when(step["recorded_at"]), step["who"], step.get("reason"),
         )
-        for step in found["chain"]
+        for step in found["chain"] if step.get("planned", False) is planned
     ]  # fmt: skip
 
 
@@ -226,6 +226,7 @@ def replaced_then_as_known_now(agent: Agent) -> None:
     found = agent.ask("what_superseded", id_or_text="deploy-tue", valid="2024-02-10")
 
     assert [TO_WED] == steps(found)
+    assert [TO_THU] == steps(found, planned=True)
     assert ["deploy-wed"] == ids(found["current"])
 
 
@@ -275,6 +276,7 @@ def before_it_forked(agent: Agent) -> None:
     found = agent.ask("what_superseded", id_or_text="db-mysql", valid="2023-12-24")
 
     assert [TO_POSTGRES] == steps(found)
+    assert [TO_COCKROACH] == steps(found, planned=True)
     assert ["db-postgres"] == ids(found["current"])
     assert not found["forked"]
 
@@ -391,12 +393,11 @@ def supersession_taken_back(agent: Agent) -> None:
 def planned(agent: Agent) -> None:
     today = agent.ask("what_superseded", id_or_text="office-mill", valid="2025-03-03")
     assert ("office-mill", "The office is in Mill Lane.", "stands") == subject(today)
-    assert [] == steps(today)
+    move = ("superseded", "office-mill", "office-harbour", "The office is in Harbour Street.", at("2025-06-01"), at("2024-11-20T09:00"), "ana", "the lease ends")  # fmt: skip
+    assert ([], [move]) == (steps(today), steps(today, planned=True))
 
     july = agent.ask("what_superseded", id_or_text="office-mill", valid="2025-07-01")
-    assert [
-        ("superseded", "office-mill", "office-harbour", "The office is in Harbour Street.", at("2025-06-01"), at("2024-11-20T09:00"), "ana", "the lease ends")
-    ] == steps(july)  # fmt: skip
+    assert ([move], []) == (steps(july), steps(july, planned=True))
     assert ["office-harbour"] == ids(july["current"])
 
 
@@ -1081,7 +1082,8 @@ def remember_late_news(agent: Agent) -> None:
     today = agent.ask("what_superseded", id_or_text="deploy-tue")
     assert ["deploy-thu"] == ids(today["current"])
     as_known = agent.ask("what_superseded", id_or_text="deploy-tue", valid="2024-01-15", tx=BEFORE)
-    assert [] == as_known["chain"]
+    assert [] == steps(as_known)
+    assert ["deploy-wed", "deploy-thu"] == [step[2] for step in steps(as_known, planned=True)]
 
 
 @writes("All orders are in Spanner now: join the two stores.")

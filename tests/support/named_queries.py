@@ -90,6 +90,7 @@ class Successor(Value):
     why: str | None
     since: datetime
     recorded_at: datetime
+    planned: bool
 
 
 class Reached(Value):

@@ -18,7 +18,7 @@ from graphstore.cli.pager import SHOWN, echo
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.graph.result import Result
 from graphstore.memory.recall import Hit, Recalled
-from graphstore.values.findings import Chain, Inspection, Step, Supersession, ViewDiff
+from graphstore.values.findings import Chain, Inspection, Step, Supersession, ViewDiff, manner
 from graphstore.values.models import Event, Node
 from graphstore.values.text import clean, line
 
@@ -91,7 +91,7 @@ def _kind(thing: Node | Event) -> str:
 
 def _step_row(step: Step) -> tuple[Any, ...]:
     thing = (step.node and step.node.id, step.node and printing.label(step.node))
-    return (step.how, *thing, step.who, step.why, step.since, step.recorded_at)
+    return (manner(step), *thing, step.who, step.why, step.since, step.recorded_at)
 
 
 def _hit_row(rank: int, hit: Hit) -> tuple[Any, ...]:

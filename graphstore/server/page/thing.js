@@ -60,7 +60,7 @@ function head(model, found) {
     h("p", { class: "soft" }, h("span", { class: "kind" }, line(thing.kind ?? thing.type, 40)), " ", h("code", null, line(thing.id, 80)), thing.number ? ` · version ${thing.number}` : ""),
     h("h2", { dir: "auto" }, words(thing, 400)),
     h("p", null, standing(thing.standing), " ", thing.occurred_at ? time(thing.occurred_at) : period(thing.valid_from, thing.valid_to),
-      why ? h("span", null, ` · ${why.how.replace("_", " ")}${why.who ? ` by ${line(why.who, 40)}` : ""}${why.why ? `: ${line(why.why, 200)}` : ""}`) : null,
+      why ? h("span", null, ` · ${why.planned ? "planned: " : ""}${why.how.replace("_", " ")}${why.who ? ` by ${line(why.who, 40)}` : ""}${why.why ? `: ${line(why.why, 200)}` : ""}`) : null,
       now.length ? h("span", null, " · now: ", now.slice(0, 3).map((each) => thingLink(model, each.id, words(each, 60)))) : null),
     h("p", { class: "actions" }, ["causes", "effects", "walk"].map((way) => h("a", { class: "button", href: model.address({ tab: "causes", id: thing.id, way }), onclick: (event) => follow(event, model, { tab: "causes", id: thing.id, way }) }, { causes: "What led to it", effects: "What it led to", walk: "All around it" }[way]))));
 }
