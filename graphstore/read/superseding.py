@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import itemgetter
+from functools import cached_property
 from typing import NamedTuple
 
 from graphstore.ledger.statements import Statement
@@ -87,16 +87,26 @@ class _Walk:
 
     def __init__(self, point: Point, rows: list[Linked], things: dict[str, Node | Event]) -> None:
         self._point = point
+        self._rows = rows
         self._things = things
-        self._into: dict[
-            str, dict[str, tuple[int, Linked]]
-        ] = {}  # by target and source, with its place in the order
-        for place, row in enumerate(rows):
-            sources = self._into.setdefault(row.target, {})
-            if row.source not in sources or self._rank(row) < self._rank(sources[row.source][1]):
-                sources[row.source] = (place, row)
+        self._into: dict[str, list[Linked]] = {}  # by target, in order, one of each pair
+        self._holding: dict[str, list[Linked]] = {}  # those of them that hold here
+        for row in rows:
+            self._into.setdefault(row.target, []).append(row)
+        for target, into in self._into.items():
+            if len(into) > 1:
+                best: dict[str, Linked] = {}
+                for row in sorted(into, key=self._rank):
+                    best.setdefault(row.source, row)
+                self._into[target] = into = [row for row in into if best[row.source] is row]
+            self._holding[target] = [row for row in into if self._rank(row)[0] == 0]
         self._steps: list[Step] = []
         self._current: list[Node | Event] = []
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """Return the places of the rows in the order."""
+        return {id(row): place for place, row in enumerate(self._rows)}
 
     def _rank(self, row: Linked) -> tuple[int, int, int]:
         """Of the links of one pair the first by this is its step: one that holds, else the next one planned, else the last one; of several the most specific one."""
@@ -116,12 +126,14 @@ class _Walk:
         in_place = self._in_place(subject)
         level, seen = [subject], {subject}
         while level:
-            found = [each for id in level for each in self._into.get(id, {}).values()]
-            for id in level:
-                if id in in_place:
-                    self._end(id)
+            found = [row for id in level for row in self._into.get(id, ())]
+            if len(found) > 1:
+                found.sort(key=lambda row: self._places[id(row)])
+            for each in level:
+                if each in in_place:
+                    self._end(each)
             level = []
-            for _, row in sorted(found, key=itemgetter(0)):
+            for row in found:
                 if row.source not in seen:
                     seen.add(row.source)
                     level.append(row.source)
@@ -137,28 +149,25 @@ class _Walk:
             }
         )
 
-    def _holding(self, id: str) -> list[Linked]:
-        """Return the links that hold here and lead away from a thing, one of each pair."""
-        return [row for _, row in self._into.get(id, {}).values() if self._rank(row)[0] == 0]
-
     def _in_place(self, subject: str) -> set[str]:
         """Return what is reached by links that hold here: what is at their ends stands in the place of the subject."""
         found, waiting = {subject}, [subject]
-        while waiting:
-            new = {row.source for row in self._holding(waiting.pop())} - found
-            found |= new
+        for id in waiting:
+            new = [row.source for row in self._holding.get(id, ()) if row.source not in found]
+            found.update(new)
             waiting += new
         return found
 
     def _end(self, id: str) -> None:
         """If nothing replaces a thing here, it stands in the place of the subject, or has come to an end with nothing in its place."""
-        rows = self._holding(id)
-        if all(row.kind == "corrects" for row in rows):
-            thing = self._things[id]
-            if thing.standing in UPRIGHT:
-                self._current.append(thing)
-            elif thing.standing in ("retracted", "ended") and not rows:
-                self._over(id, "retracted" if thing.standing == "retracted" else "ended")
+        rows = self._holding.get(id, ())
+        if rows and any(row.kind != "corrects" for row in rows):
+            return
+        thing = self._things[id]
+        if thing.standing in UPRIGHT:
+            self._current.append(thing)
+        elif thing.standing in ("retracted", "ended") and not rows:
+            self._over(id, "retracted" if thing.standing == "retracted" else "ended")
 
     def _step(self, row: Linked) -> Step:
         source = self._things[row.source]
@@ -195,7 +204,7 @@ class _Walk:
 
     def _is_correction(self, id: str, operation: int) -> bool:
         """Return True if an operation corrected a thing by another that a step names."""
-        is_corrected = any(row.kind == "corrects" for _, row in self._into.get(id, {}).values())
+        is_corrected = any(row.kind == "corrects" for row in self._into.get(id, ()))
         return is_corrected and done(self._point, operation)[0].verb == "correct"
 
     def _removals(self, id: str) -> list[Removal]:
