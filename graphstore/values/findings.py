@@ -310,7 +310,7 @@ class MergeConflict(Value):
     trunk has (`other`: the thing or link it collides with).
 
     `id` names the thing, link or kind. `base`, `ours` and `theirs` are the common base, the trunk's and the branch's state; None: nothing, or
-    no more. `into` is the line that takes over: of a `pull` the branch, and then `ours` is the branch's state and `theirs` the trunk's.
+    no more. Of a node that a side took back, `ours_standing` and `theirs_standing` say how it stands there. `into` is the line that takes over: of a `pull` the branch, and then `ours` is the branch's state and `theirs` the trunk's.
     `choices`: the allowed decisions.
     """
 
@@ -321,6 +321,8 @@ class MergeConflict(Value):
     base: Node | Event | Link | None = None
     ours: Node | Event | Link | None = None
     theirs: Node | Event | Link | None = None
+    ours_standing: Standing | None = None
+    theirs_standing: Standing | None = None
     other: str | None = None
     choices: tuple[Literal["trunk", "branch"], ...] = ("trunk", "branch")
     decision: Literal["trunk", "branch"] | None = None
@@ -340,6 +342,8 @@ class MergeConflict(Value):
             was, ours, theirs = map(_short, sides)
             if ours == theirs:  # truncated they look the same
                 was, ours, theirs = map(_in_full, sides)
+            ours = ours if self.ours_standing is None else f"that it is {self.ours_standing}"
+            theirs = theirs if self.theirs_standing is None else f"that it is {self.theirs_standing}"
             on_trunk, on_branch = (ours, theirs) if self.into == "trunk" else (theirs, ours)
             change = f"was {was}; the trunk says {on_trunk}, the branch {on_branch}"
         decided = "" if self.decision is None else f" Decided: the {self.decision}'s."

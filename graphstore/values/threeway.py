@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from graphstore.values.models import Standing
 from graphstore.values.period import Instant, Period
 
 Outcome = Literal["ours", "theirs", "conflict"]
@@ -31,14 +32,39 @@ class Piece(NamedTuple):
     statement: Statement
 
 
+class Gone(NamedTuple):
+    """A period over which a side took something back since the base, by which operation, and how that stands there now."""
+
+    start: Instant
+    stop: Instant
+    operation: int
+    standing: Standing
+
+    @property
+    def never_was(self) -> bool:
+        """Return True if the side says that it never was so."""
+        return self.standing == "retracted"
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What a side said of a thing since the base, beside what it states: what it took back, and whether it confirmed the rest."""
+
+    gone: list[Gone] = field(default_factory=list)
+    is_confirmed: bool = False
+
+
 class Cell(NamedTuple):
-    """A period over which none of the three changes. None: nothing is believed there."""
+    """A period over which none of the three changes. None: nothing is believed there; where a side took that back, `…_gone` says how."""
 
     start: Instant
     stop: Instant
     base: Statement | None
     ours: Statement | None
     theirs: Statement | None
+    ours_gone: Gone | None = None
+    theirs_gone: Gone | None = None
+    is_clash: bool = False
 
     @property
     def period(self) -> Period:
@@ -46,7 +72,9 @@ class Cell(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Which side holds: theirs where only they changed it, a conflict where both did, differently."""
+        """Which side holds: theirs where only they changed it, a conflict where both did, differently, or where one side took back what the other states."""
+        if self.is_clash:
+            return "conflict"
         if self.theirs in (self.base, self.ours):
             return "ours"
         return "theirs" if self.ours == self.base else "conflict"
@@ -61,14 +89,53 @@ def cells(base: Iterable[Piece], ours: Iterable[Piece], theirs: Iterable[Piece])
     for walk in walks:
         next(walk)
     for start, stop in pairwise(edges):
-        cell = Cell(start, stop, *(walk.send(start) for walk in walks))
-        if cell[2:] == (None, None, None):
+        was, here, there = (walk.send(start) for walk in walks)
+        cell = Cell(start, stop, was, here, there)
+        if cell[2:5] == (None, None, None):
             continue
         if found and found[-1].stop == start and found[-1][2:] == cell[2:]:
             found[-1] = found[-1]._replace(stop=stop)
         else:
             found.append(cell)
     return found
+
+
+def with_gone(three: Iterable[Cell], ours: Spoken, theirs: Spoken) -> list[Cell]:
+    """The same cells, as few as there can be, where what each side took back counts too.
+
+    It is a conflict where one side took back what the other states since, or confirmed although it never was so, and where both took it back for
+    different reasons. Taken back also counts where nothing was believed: one side may have described that time for the first time.
+    """
+    gone = [*ours.gone, *theirs.gone]
+    found: list[Cell] = []
+    for cell in three:
+        edges = {edge for each in gone for edge in each[:2] if cell.start < edge < cell.stop}
+        for start, stop in pairwise(sorted({cell.start, cell.stop, *edges})):
+            here = _last_gone(ours.gone, start) if cell.ours is None else None
+            there = _last_gone(theirs.gone, start) if cell.theirs is None else None
+            clash = _takes_back(here, cell.theirs, cell.base, theirs.is_confirmed)
+            clash = clash or _takes_back(there, cell.ours, cell.base, ours.is_confirmed)
+            if cell.base is not None and here is not None and there is not None:
+                clash = clash or here.standing != there.standing
+            piece = cell._replace(start=start, stop=stop, ours_gone=here, theirs_gone=there, is_clash=clash)
+            if found and found[-1].stop == start and found[-1][2:] == piece[2:]:
+                piece = found.pop()._replace(stop=stop)
+            found.append(piece)
+    return found
+
+
+def _takes_back(
+    gone: Gone | None, stated: Statement | None, base: Statement | None, is_confirmed: bool
+) -> bool:
+    """Return True if one side took back what the other states over a period."""
+    if gone is None or stated is None:
+        return False
+    return stated != base or (is_confirmed and gone.never_was)
+
+
+def _last_gone(gone: list[Gone], at: Instant) -> Gone | None:
+    here = (each for each in gone if each.start <= at < each.stop)
+    return max(here, key=lambda each: each.operation, default=None)
 
 
 def _walk(line: list[Piece]) -> Generator[Statement | None, Instant, None]:

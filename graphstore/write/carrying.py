@@ -29,10 +29,11 @@ from graphstore.values.period import (
     overlap,
     without_all,
 )
+from graphstore.values.threeway import Cell
 from graphstore.view.sight import Core
 from graphstore.write.changes_since import Contained, LineCore
 from graphstore.write.linking import Claim, Ends, Linking, claim_of
-from graphstore.write.merge_plan import MergePlan, between, triple_of
+from graphstore.write.merge_plan import MergePlan, Triple, between, triple_of
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import TRUST, Trust, last_to_rank
 
@@ -58,6 +59,7 @@ class Carrying:
         self.link: dict[int, int] = {}
         self.claim: dict[int, int] = {}
         self.ops: dict[int, int] = {}
+        self.decided: dict[str, int] = {}  # the operations of decisions, by what they decide
 
     def write(self) -> Merge:
         """Write the plan in the caller's transaction."""
@@ -74,6 +76,12 @@ class Carrying:
             self._op(op)
             for act in acts:
                 act()
+        for ent, share in plan.things.items():
+            for cell in share.forced:
+                self._force(ent, cell)
+        for triple, share in plan.links.items():
+            for cell in share.forced:
+                self._force_link(triple, cell)
         for link in self.links:
             self._came_and_went(link)
         for ent in self.ent:
@@ -104,7 +112,7 @@ class Carrying:
             since = "" if found.valid_from is None else f" from {exactly(found.valid_from)}"
             until = "" if found.valid_to is None else f" to {exactly(found.valid_to)}"
             choice = f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
-            self.work.op(verbs.get(found.what, "decide"), found.id, choice)
+            self.decided[found.id] = self.work.op(verbs.get(found.what, "decide"), found.id, choice)
 
     def _settings(self) -> None:
         for kind in self.plan.kinds:
@@ -315,6 +323,22 @@ class Carrying:
             self.mine.open_row(self._version(ver), part, self.work.tx, self._op(op))
         else:
             self.work.restore(self.ent[ent], self._version(ver), part, self._op(op))
+
+    def _force(self, ent: int, cell: Cell) -> None:
+        """Follow the branch over a period where one side took back what the other states or confirmed: no row of the branch since may say so."""
+        if cell.theirs is not None:
+            version = self._version(self.theirs.r_ver[cell.theirs.row])
+            self.work.restore(self.ent[ent], version, cell.period, self.decided[self.theirs.names[ent]])
+        elif cell.theirs_gone is not None:
+            self._close(ent, cell.period, cell.theirs_gone.operation)
+
+    def _force_link(self, triple: Triple, cell: Cell) -> None:
+        """Take back over a period a link that the branch took back, and the trunk says since."""
+        if cell.theirs is None and cell.theirs_gone is not None:
+            operation = cell.theirs_gone.operation
+            for link in between(self.mine, triple):
+                self._writer(operation).guard_links(self.mine.believed_link(link, self.work.tx))
+                self.work.take_link(link, cell.period, self._op(operation))
 
     def _version(self, ver: int) -> int:
         """Return the trunk's version for one of the branch; one it has not is written with a number of the trunk."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple, cast
 
 import orjson
@@ -18,7 +18,8 @@ from graphstore.read.columns import Gap
 from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import Source
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, Period, instant
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, instant
+from graphstore.values.threeway import Gone, Spoken
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
 
@@ -35,6 +36,7 @@ _IS_LINK_CHANGED = f"""
 SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
 """
 _TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
+_OF_SUBJECT = "SELECT number, verb FROM operation WHERE subject = ? AND tx > ? AND verb IN ('retract', 'end') ORDER BY number"
 _ALIASES = "SELECT ordinal FROM alias WHERE branch = ? AND entity = ? AND version = ?"
 _IS_TRANSFER = "verb = ?{0} AND (?{1} = '[]' OR subject IN (SELECT value FROM json_each(?{1})))"
 _TAKEN_OVER = f"""
@@ -46,10 +48,11 @@ SELECT min(number), max(number) FROM operation WHERE tx > ?3 AND tx IN (
   SELECT tx FROM operation WHERE ({_IS_TRANSFER.format(1, 2)}) OR (tx <= ?4 AND verb IN (SELECT value FROM json_each(?5)))
 ) GROUP BY tx
 """
+_TAKING = ("supersedes", "corrects")
 NONE = 1 << 62  # above all numbers of operations
 
 
-STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _ALIASES, _TAKEN_OVER, _GIVEN)
+STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _OF_SUBJECT, _ALIASES, _TAKEN_OVER, _GIVEN)
 
 
 @dataclass
@@ -142,6 +145,85 @@ class ChangesSince:
         return {*map(index.ids.__getitem__, names), *map(index.r_ent.__getitem__, closed)}
 
     @cached_property
+    def spoken_of(self) -> set[int]:
+        """Return the entities that were confirmed, ended or retracted, also where that wrote no row."""
+        names = {each.subject for each in self.operations if each.verb in ("confirm", "end", "retract")}
+        self._index.prepare_ids(names)
+        return {self._index.ids[name] for name in names if name in self._index.ids}
+
+    def spoken(self, ent: int, known: Collection[Instant]) -> Spoken:
+        """Return what was said of an entity, beside what holds of it. `known`: transactions that do not count."""
+        index, gone = self._index, []
+        for start, stop, operation in self._taken_back(ent, known):
+            for at, until in pairwise(sorted({start, stop, *self._edges(ent, (start, stop))})):
+                standing = index.standing(ent, at, OPEN - 1)
+                if standing in ("retracted", "superseded", "ended"):
+                    gone.append(Gone(at, until, operation, standing))  # type: ignore[arg-type]
+        return Spoken(gone, self.is_confirmed(ent, known))
+
+    def is_confirmed(self, ent: int, known: Collection[Instant]) -> bool:
+        """Return True if an entity was confirmed. `known`: transactions that do not count."""
+        last = self._index.confirmed_last(ent, OPEN - 1)
+        return last >= 0 and self._counts(last, known)
+
+    def _counts(self, operation: int, known: Collection[Instant]) -> bool:
+        index = self._index
+        is_new = index.o_tx[operation] > self._tx and index.o_tx[operation] not in known
+        return is_new and index.believed_op(operation, OPEN - 1)
+
+    def _edges(self, ent: int, period: Period) -> Iterable[Instant]:
+        """Return the instants within a period at which the standing of an entity may change."""
+        index = self._index
+        removed = (part for _, part in index.removals(ent, OPEN - 1))
+        rows = ((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
+        links = (
+            (index.k_from[row], index.k_to[row])
+            for link in index.successors.get(ent, ())
+            for row in index.believed_link(link, OPEN - 1)
+        )
+        return (edge for part in chain(removed, rows, links) for edge in part if period[0] < edge < period[1])
+
+    def _taken_back(self, ent: int, known: Collection[Instant]) -> Iterator[tuple[Instant, Instant, int]]:
+        """Yield over which periods an entity was taken back, and by which operation: all of what a verb was given, and of time that was not believed too."""
+        index = self._index
+        for operation, (start, stop) in index.removals(ent, OPEN - 1):
+            if self._counts(operation, known):
+                yield start, OPEN if index.o_verb[operation] == "end" else stop, operation
+        last = index.last_removal(ent, OPEN - 1)
+        if (
+            last >= 0
+            and not index.now_of[ent]
+            and index.is_retraction(last, ent)
+            and self._counts(last, known)
+        ):
+            yield *ALWAYS, last
+        for operation, verb in self._rows(_OF_SUBJECT, (index.names[ent], self._tx)):
+            if self._counts(operation, known):
+                entry = self.entries.get(operation, {})
+                if verb == "retract" and ("valid_from" in entry or "valid_to" in entry):
+                    yield *_given(entry), operation
+                elif verb == "end" and entry.get("at"):
+                    yield instant(entry["at"]), OPEN, operation
+        for link in index.of_kinds(index.into, ent, _TAKING):
+            for row in index.believed_link(link, OPEN - 1) if index.l_kind[link] in _TAKING else ():
+                if self._counts(index.k_op[row], known):
+                    yield index.k_from[row], index.k_to[row], index.k_op[row]
+
+    def unlinked(self, links: Iterable[int], known: Collection[Instant]) -> Spoken:
+        """Return over which periods links were taken back: by `unlink` all that it was given."""
+        index, gone = self._index, []
+        for link in links:
+            for row in index.rows_of_link[link]:
+                operation = index.k_close[row]
+                if operation < 0 or not self._counts(operation, known):
+                    continue
+                period = (index.k_from[row], index.k_to[row])
+                if index.o_verb[operation] == "unlink":
+                    period = _given(self.entries.get(operation, {}))
+                gone.append(Gone(*period, operation, "retracted"))
+        return Spoken(gone)
+
+    @cached_property
     def links(self) -> set[int]:
         """Return the links of which a row was written or closed, or of which it was noted what they took."""
         index = self._index
@@ -193,6 +275,12 @@ class Contained:
             _GIVEN, (*self._verbs[1], self._fork, at, orjson.dumps(list(FORGETTING)).decode())
         )
         return [(-1, -1 if last is None else last), *((start - 1, stop) for start, stop in given)]
+
+
+def _given(entry: Json) -> Period:
+    """Return the period that a verb was given; all of time where it was given none."""
+    start, stop = entry.get("valid_from"), entry.get("valid_to")
+    return ALWAYS[0] if start is None else instant(start), OPEN if stop is None else instant(stop)
 
 
 class SharedVersions:

@@ -30,7 +30,7 @@ from graphstore.values.period import (
     overlap,
     without_all,
 )
-from graphstore.values.threeway import Cell, Piece, Statement, cells
+from graphstore.values.threeway import Cell, Piece, Statement, cells, with_gone
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
 from graphstore.write.changes_since import ChangesSince, SharedVersions
@@ -60,6 +60,7 @@ class Share:
     kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
     held: list[Period] = field(default_factory=list)  # where the trunk stays as it is, for whatever reason
     closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes of its slot, and when
+    forced: list[Cell] = field(default_factory=list)  # decided for the branch where a side took it back
     instants: list[Instant] = field(default_factory=list)  # of an event: its new occurrences
     is_retracted: bool = False  # an event
 
@@ -134,7 +135,9 @@ class Planning:
         """Return the plan."""
         self._kinds()
         self._trust()
-        for ent in sorted(self.since.things):  # in the order in which they were first known
+        for ent in sorted(
+            self.since.things | self._spoken_of()
+        ):  # in the order in which they were first known
             ours = self.mine.ids.get(self.theirs.names[ent], -1)
             if ent in self.theirs.gone or ours in self.mine.gone:
                 continue
@@ -189,6 +192,13 @@ class Planning:
             raise InvalidError.choice(f"decision on {found.what} {found.id!r}", wanted, found.choices)
         return wanted
 
+    def _spoken_of(self) -> set[int]:
+        """Return what the branch said something of without writing a row, and the trunk has changed."""
+        ids, changed = self.mine.ids, self.since_here.is_changed
+        names = {ent: self.theirs.names[ent] for ent in self.since.spoken_of - self.since.things}
+        self.mine.prepare_ids(names.values())
+        return {ent for ent, name in names.items() if name in ids and changed(ids[name])}
+
     # ------------------------------------------------------------------ nodes
 
     def _node(self, ent: int, ours: int) -> None:
@@ -196,6 +206,9 @@ class Planning:
         was = index.believed(ent, self.base) if index.born[ent] <= self.base else []
         rows = was, self.mine.now_of[ours] if ours >= 0 else (), index.now_of[ent]
         three = cells(*map(self._pieces, self.sides, rows))
+        if ours >= 0 and any(cell.ours != cell.theirs or cell.ours is None for cell in three):
+            here = self.since_here.spoken(ours, ())
+            three = with_gone(three, here, self.since.spoken(ent, self._known_here))
         share = self.plan.things[ent] = Share(ours)
         self._divide(
             share, three, self._is_mixed(ent, ours), lambda cell: self._disputed(name, "node", cell, _shown)
@@ -208,7 +221,8 @@ class Planning:
                 share.kept.append(cell.period)
             elif cell.outcome != "ours":
                 share.wins.append((cell.period, cell.theirs))
-            mixed = mixed or cell.ours != cell.base
+                share.forced += [cell] if cell.is_clash else []
+            mixed = mixed or cell.is_clash or cell.ours != cell.base
         if mixed:
             share.held = without_all(ALWAYS, [period for period, _ in share.wins])
 
@@ -240,8 +254,11 @@ class Planning:
         names, instants = ("base", "ours", "theirs"), (self.base, self.now, self.now)
         three: dict[str, Any] = {
             name: None if word is None else shown(WorkingSight(core, cell.start, tx), word.row)
-            for name, core, tx, word in zip(names, self.sides, instants, cell[2:], strict=True)
+            for name, core, tx, word in zip(names, self.sides, instants, cell[2:5], strict=True)
         }
+        for name, gone in (("ours", cell.ours_gone), ("theirs", cell.theirs_gone)):
+            if gone is not None and what == "node":
+                three[f"{name}_standing"] = gone.standing
         return self._conflict(id, what, during=cell.period, **three)
 
     # ------------------------------------------------------------------ slots
@@ -297,15 +314,17 @@ class Planning:
         before = _happened(index, ent, self.base) if is_old else []
         holds = ours >= 0 and bool(mine.now_of[ours])
         share.instants = _left(happened, before if is_old and ours >= 0 else there)
-        if share.instants and ours >= 0 and not holds:
+        is_stated = bool(share.instants) or (happened and self.since.is_confirmed(ent, self._known_here))
+        if is_stated and ours >= 0 and not holds:
             theirs = _shown(WorkingSight(self.branch, self.now, self.now), index.now_of[ent][0])
             self._conflict(name, "event", ("trunk",), theirs=theirs)
             return
-        if ours >= 0 and (not is_old or self._is_mixed(ent, ours)):
+        is_confirmed = ours >= 0 and self.since_here.is_confirmed(ours, ())
+        if ours >= 0 and (not is_old or is_confirmed or self._is_mixed(ent, ours)):
             share.held = [ALWAYS]
         if not happened and holds and is_old:
             share.is_retracted = True
-            if _left(there, before):  # it happened again on the trunk
+            if is_confirmed or _left(there, before):
                 shown = _shown(WorkingSight(self.trunk, self.now, self.now), mine.now_of[ours][0])
                 share.is_retracted = self._conflict(name, "event", ours=shown) == "branch"
         self.plan.things[ent] = share
@@ -333,6 +352,9 @@ class Planning:
         theirs, ours = between(self.theirs, triple), between(self.mine, triple)
         three = cells(
             *map(self._link_pieces, self.sides, (theirs, ours, theirs), (self.base, OPEN - 1, OPEN - 1))
+        )
+        three = with_gone(
+            three, self.since_here.unlinked(ours, ()), self.since.unlinked(theirs, self._known_here)
         )
         share, id, index = Share(), self._names(triple)[-1], self.theirs
         mixed = any(self._came_back(index.rows_of_link[link], index.k_tx, index.k_end) for link in theirs)

@@ -21,6 +21,7 @@ The tables:
     lives        when an event was believed
     occurrences  when an event happened
     trusts       ranks of sources
+    given        the periods that `end` and `retract` were given, whatever was believed then
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ RETRACTIONS = {"retract", "correct", "undo"}
 UPRIGHT = {"stands", "shaky"}
 
 TABLES = (
-    "rows", "links", "gone", "taken", "looks", "turns", "said", "first", "lives", "occurrences", "trusts",
+    "rows", "links", "gone", "taken", "looks", "turns", "said", "first", "lives", "occurrences", "trusts", "given",
 )  # fmt: skip
 UIDS = itertools.count(1)
 
@@ -191,6 +192,7 @@ class Oracle:
     lives: list[Row]
     occurrences: list[Row]
     trusts: list[Row]
+    given: list[Row]
 
     def __init__(self, clock: Callable[[], datetime], author: str | None = None) -> None:
         self.clock = clock
@@ -266,7 +268,7 @@ class Oracle:
         for id in [id for id in [*self.nodes, *self.events] if id not in named | stored]:
             self.nodes.pop(id, None)
             self.events.pop(id, None)
-            for table in ("gone", "looks", "turns", "said", "occurrences"):
+            for table in ("gone", "looks", "turns", "said", "occurrences", "given"):
                 setattr(self, table, [row for row in getattr(self, table) if row["id"] != id])
             self.taken = [part for part in self.taken if part["row"]["id"] != id]
 
@@ -833,6 +835,7 @@ class Oracle:
             raise Refused(InvalidError)
         self._expect(id, if_number)
         gone = [part for _, part in self._take_away(id, (at, END), "end")]
+        self._write(self.given, {"id": id}, (at, END))
         gone += self._drop_kept(id, (at, END))
         corrects = any(link["kind"] == "corrects" and link["source"] == id for link in self.links)
         if self.nodes[id]["key"] is not None or corrects:  # nothing holds where it would
@@ -862,6 +865,7 @@ class Oracle:
         self._expect(id, if_number)
         stated = self._stated(id, span)
         gone = [part for _, part in self._take_away(id, span, "retract")]
+        self._write(self.given, {"id": id}, span)
         if not self._now_rows(id):  # what leaves nothing takes back all of it
             span, stated = ALWAYS, joined([*stated, *self._stated(id, ALWAYS)])
         ended = [part for part in self._kept_or_ended(id) if part["row"].get("ended")]
@@ -1384,7 +1388,7 @@ class Oracle:
     def touched(self, since: datetime) -> set[Any]:
         """Ids and slots of which something was told after an instant, and what is linked with them then."""
         found: set[Any] = set()
-        for name in set(TABLES) - {"taken", "first", "trusts"}:
+        for name in set(TABLES) - {"taken", "first", "trusts", "given"}:
             for row in getattr(self, name):
                 if row["tx_from"] > since or since < row["tx_to"] < END:
                     found |= {row["source"], row["target"]} if name == "links" else {row["id"]}
@@ -1394,7 +1398,7 @@ class Oracle:
     def merge(self, branch: Oracle, since: datetime) -> None:
         """What was told on a branch after `since` is told here in one transaction, as what it was and in its order.
 
-        Only where both sides told of different things: whose word holds otherwise is decided by the rule of `test_branch_model`.
+        Only where both sides told of different things: whose word holds otherwise says `disputed`.
         """
         if self.touched(since) & branch.touched(since):
             raise Undecided("both sides told of the same thing")
@@ -1416,6 +1420,50 @@ class Oracle:
                     elif row["tx_from"] <= since < row["tx_to"] < END:
                         by_uid[row["uid"]]["tx_to"] = tx
             self.seq = shift + branch.seq
+
+    def disputed(self, branch: Oracle, id: str, v: datetime, since: datetime) -> bool:
+        """Whether a merge has to ask what holds of a node at v: both sides changed what holds, or why it does not."""
+        was, ours, theirs = self._states(id, v, since), self._states(id, v), branch._states(id, v)
+        gone = self._took_back(id, v, since) if ours is None else False
+        gone_there = branch._took_back(id, v, since) if theirs is None else False
+        if ours is not None and theirs is not None:
+            return ours != was != theirs != ours
+        if ours is None and theirs is None:
+            here, there = self.bare_standing(id, v, END - TICK), branch.bare_standing(id, v, END - TICK)
+            return was is not None and gone and gone_there and here != there
+        if ours is None:
+            never = self.bare_standing(id, v, END - TICK) == "retracted"
+            confirmed = never and branch._confirmed(id, since)
+            return (gone and (theirs != was or confirmed)) or (was is not None and theirs != was)
+        never = branch.bare_standing(id, v, END - TICK) == "retracted"
+        confirmed = never and self._confirmed(id, since)
+        return (gone_there and (ours != was or confirmed)) or (was is not None and ours != was)
+
+    def _states(self, id: str, v: datetime, t: datetime = END - TICK) -> Any:
+        """What holds of a node, without its number."""
+        rows = [row for row in self.rows if row["id"] == id and holds(row, v, t)]
+        return (rows[0]["content"], rows[0]["tags"], rows[0]["trigger"]) if rows else None
+
+    def _took_back(self, id: str, v: datetime, since: datetime) -> bool:
+        """Whether a node was taken back at v after an instant: what was believed then, or time that a verb was given."""
+        told = [*self.gone, *self.given]
+        if any(
+            row["id"] == id and row["made"] > since and row["tx_to"] == END and covers(row, v) for row in told
+        ):
+            return self.bare_standing(id, v, END - TICK) != "not_yet"
+        takers = [
+            link
+            for link in self._now_links()
+            if link["kind"] in ("supersedes", "corrects") and link["target"] == id
+        ]
+        if any(covers(link, v) and link["made"] > since for link in takers):
+            return self.bare_standing(id, v, END - TICK) != "not_yet"
+        went = sorted((part for part in self.gone if part["id"] == id and part["tx_to"] == END), key=order)
+        is_last = bool(went) and went[-1]["made"] > since and went[-1]["why"] in RETRACTIONS
+        return is_last and not self._now_rows(id)
+
+    def _confirmed(self, id: str, since: datetime) -> bool:
+        return any(look["id"] == id and look["made"] > since and look["tx_to"] == END for look in self.looks)
 
     # ------------------------------------------------------------------ reads, at (v, t)
 

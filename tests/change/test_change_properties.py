@@ -248,6 +248,60 @@ def test_a_recheck_that_comes_with_a_merge_covers_what_its_branch_contained(seed
         assert store.verify().ok, store.verify().problems
 
 
+def test_a_merge_asks_where_both_sides_changed_what_holds_or_why_it_does_not(seed: int) -> None:
+    chance, hours = random.Random(seed), Hours()
+    trunk = Oracle(hours)
+    base = draw(chance, 10, trunk, hours)
+    branch, since = trunk.fork(), trunk.last
+    there = draw(chance, 4, branch, hours)
+    here = draw(chance, 4, trunk, hours)
+    store, clock = told_in_groups(base, [1] * len(base))
+    shared = [id for id in THINGS if any(id == step.args[0] for step in base if step.verb == "add")]
+    with store:
+        line = store.branch("plan")
+        for target, steps in ((line, there), (store, here)):
+            for step in steps:
+                clock.move()
+                tell_store(target, step)
+        told = {
+            side: {(v, id): says(view, v, id) for v in instants() for id in shared}
+            for side, view in (("trunk", store), ("branch", line))
+        }
+        clock.move()
+        done = store.merge("plan")
+        asked = disputes(done.conflicts, shared, "node")
+        assert {(v, id) for v in instants() for id in shared if trunk.disputed(branch, id, v, since)} == asked
+        if not done.merged:
+            decide = chance.choice(["trunk", "branch"])
+            done = store.merge("plan", decide=lambda found: decide if decide in found.choices else "trunk")
+            moved: set[str | None] = {found.id for found in done.conflicts if found.what != "node"}
+            moved |= {found.other for found in done.conflicts if found.what == "slot"}
+            for v, id in asked:
+                if id not in moved:
+                    assert told[decide][v, id] == says(store, v, id), (v, id, decide)
+        assert store.verify().ok, store.verify().problems
+
+
+def disputes(conflicts: Iterable[Any], ids: Iterable[str], what: str) -> set[tuple[datetime, str]]:
+    """At which instants that matter which ids are in conflict."""
+    known = set(ids)
+    return {
+        (v, found.id)
+        for found in conflicts
+        if found.what == what and found.id in known
+        for v in instants()
+        if found.valid_from <= v and (found.valid_to is None or v < found.valid_to)
+    }
+
+
+def says(view_of: Any, v: datetime, id: str) -> Any:
+    """What holds of a node, None where nothing does."""
+    try:
+        return view_of.as_of(valid=v).node(id).content
+    except NotFoundError:
+        return None
+
+
 def test_a_retraction_arrives_with_its_reason() -> None:
     hours = Hours()
     with graphstore.open(":memory:", clock=hours) as store:

@@ -191,6 +191,22 @@ def followed(was: Value, ours: Value, theirs: Value, side: str) -> tuple[Value, 
     return (ours if side == "trunk" else theirs), True
 
 
+def in_conflict(conflicts: Any, what: str, id: str, at: datetime) -> bool:
+    """Whether a conflict on a thing or link was found at an instant."""
+    return any(
+        (found.what, found.id) == (what, id)
+        and found.valid_from <= at
+        and (found.valid_to is None or at < found.valid_to)
+        for found in conflicts
+    )
+
+
+def sentence(link: Any) -> tuple[Any, ...]:
+    """The sentence of a link of an oracle, as `sentences` names it."""
+    ends = [link["source"], link["target"]]
+    return (link["kind"], *(sorted(ends) if link["kind"] in SYMMETRIC_KINDS else ends))
+
+
 class Merging(Forking):
     """Each branch is merged twice at the end of its history. Reads are held against the oracles before: then they are the oracle."""
 
@@ -252,16 +268,30 @@ class Merging(Forking):
         for at in ask:
             now = self.trunk.as_of(valid=at)
             for id in set(NODES) - collided:
-                expected, dispute = followed(was[at][0][id], ours[at][0][id], theirs[at][0][id], side)
+                states = was[at][0][id], ours[at][0][id], theirs[at][0][id]
+                expected, dispute = followed(*states, side)
+                if not dispute and None in states[1:] and in_conflict(done.conflicts, "node", id, at):
+                    expected = states[1 if side == "trunk" else 2]  # one side took back what the other states
                 expected_disputes |= {id} if dispute else set()
                 assert expected == value(now, id), (id, at, side, done.conflicts)
             here = sentences(now)
             for said in set(was[at][1]) | set(ours[at][1]) | set(theirs[at][1]) | set(here):
                 if set(said) & (collided | disputed) or done.left_out:
                     continue
-                expected, _ = followed(
-                    was[at][1].get(said), ours[at][1].get(said), theirs[at][1].get(said), side
-                )
+                states = was[at][1].get(said), ours[at][1].get(said), theirs[at][1].get(said)
+                expected, dispute = followed(*states, side)
+                names = {
+                    link["id"]
+                    for each in (self.oracle, line.oracle)
+                    for link in each.links
+                    if sentence(link) == said
+                }
+                if (
+                    not dispute
+                    and None in states[1:]
+                    and any(in_conflict(done.conflicts, "link", name, at) for name in names)
+                ):
+                    expected = states[1 if side == "trunk" else 2]
                 assert expected == here.get(said), (said, at, side, done.conflicts)
         assert expected_disputes <= disputed
         assert self.trunk.merge(line.name).tx is None
