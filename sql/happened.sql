@@ -1,5 +1,5 @@
 -- When did some events happen, what resolved them, and when did that happen? As known at :tx. For each event one row for each of its occurrences after the
--- first recorded one (or one row without an occurrence), then the same for each resolved_by link that holds at (:valid, :tx) and begins with it, of the link's target.
+-- first recorded one (or one row without an occurrence), then the same for each resolved_by link that holds at (:valid, :tx) and begins with it, of the link's target, unless that is an event that was retracted.
 --
 -- Parameters: :ids, a JSON array of the ids of events; :valid and :tx, the coordinate, in microseconds since 1970-01-01 UTC; :undone, a JSON array of
 -- the transactions that are taken back as known at :tx ('[]' where table undone is empty).
@@ -19,6 +19,9 @@ asked (place, event, id, thing, link, since) AS MATERIALIZED (
   CROSS JOIN link l ON l.source = e.number AND l.kind = 'resolved_by'
   CROSS JOIN link_period p
     ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  CROSS JOIN entity t ON t.number = l.target
+  WHERE t.is_event = 0 OR EXISTS (SELECT 1 FROM period p WHERE p.entity = t.number AND p.tx_from <= :tx AND p.tx_to > :tx)
+  OR EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = t.number)
 )
 SELECT
   asked.id, (SELECT l.id FROM link l WHERE l.number = asked.link) AS link, asked.since, t.is_event,

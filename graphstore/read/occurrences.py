@@ -178,7 +178,7 @@ class Happened:
         return rows
 
     def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
-        """Return the `resolved_by` links that hold here: since when, and by what."""
+        """Return the `resolved_by` links that hold here: since when, and by what. An event that was retracted resolves nothing."""
         index = self.index
         if ent not in index.out:
             return []
@@ -187,7 +187,13 @@ class Happened:
             for link in index.out[ent]
             if index.l_kind[link] == "resolved_by"
             and (row := index.find_link(link, self.valid, self.tx)) >= 0
+            and self._happened(index.l_tgt[link])
         ]
+
+    def _happened(self, ent: int) -> bool:
+        """Return True for what is no event, and for an event that was not retracted."""
+        index = self.index
+        return not index.is_event[ent] or ent in index.gone or bool(index.believed(ent, self.tx))
 
 
 def print_of(body: Json) -> str:

@@ -521,7 +521,7 @@ class Store(WholeStore):
     ) -> Recorded:
         """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
 
-        A fix or a resolution, and what can be open and is named with it, are linked by `resolved_by`, from the later of the two on; all else by `related_to`.
+        A fix or a resolution, and what can be open and is named with it, are linked by `resolved_by`, from when the former happened; all else by `related_to`.
         Open can be all but deploys, fixes, resolutions, confirmations, messages and types that `define_point` names. `ended_at`: when a span ended.
 
         Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The same id with

@@ -161,8 +161,10 @@ class Recording:
             name, turned = self._relation(event, target)
             linking = Linking(self.core, self.work, op=op)
             ends = (target, event) if turned else (event, target)
-            if name == "resolved_by":  # nothing is resolved before its fix has happened, or before it has
-                at = max(at, index.start(target, self.work.tx) or at)
+            if (
+                name == "resolved_by" and not turned
+            ):  # from when the fix happened, whichever was recorded first
+                at = index.start(target, self.work.tx) or at
             joined, span = Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN)
             known = self._minted(linking.overlapping(joined, span, self.work.tx))
             linking.join(joined, span, Claim(created_by=known or maker))

@@ -1264,8 +1264,7 @@ class Oracle:
             source, kind, target = other, "resolved_by", id
         if self._can_be_open(id) and self._mends(other):
             kind = "resolved_by"
-        if kind == "resolved_by":  # from the later of the two on
-            at = max(at, self.start(other) or at)
+            at = self.start(other) or at  # from when the fix happened
         try:
             return [self._link(source, kind, target, valid_from=at, created_by="store")]
         except Refused:
@@ -1751,6 +1750,10 @@ class Oracle:
             return "superseded"
         resolved = []
         for link in self.links_from(id, v, t, "resolved_by"):
+            if link["target"] in self.events and not any(
+                believed(life, t) for life in self._lives(link["target"])
+            ):
+                continue
             resolved.append(link["valid_from"])
             if link["target"] in self.events:
                 again = self.happened(link["target"], v, t)
