@@ -155,8 +155,8 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
                     "how": how,
                     "who": who,
                     "why": why,
-                    "recorded_at": None if latest is None else moment(facts.operation(latest.operation)[0]),
-                    "rechecked": latest is not None and facts.is_covered(ent, latest, point.valid),
+                    "recorded_at": None if fall is None else moment(facts.operation(fall.operation)[0]),
+                    "rechecked": fall is not None and facts.is_covered(ent, fall, point.valid),
                 }
             )
         )

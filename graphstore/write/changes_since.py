@@ -52,7 +52,17 @@ _TAKING = ("supersedes", "corrects")
 NONE = 1 << 62  # above all numbers of operations
 
 
-STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _OF_SUBJECT, _ALIASES, _TAKEN_OVER, _GIVEN)
+STATEMENTS = (
+    _OPERATIONS,
+    _HEADS,
+    _IS_CHANGED,
+    _IS_LINK_CHANGED,
+    _TURNS,
+    _OF_SUBJECT,
+    _ALIASES,
+    _TAKEN_OVER,
+    _GIVEN,
+)
 
 
 @dataclass
