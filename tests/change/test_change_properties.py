@@ -248,6 +248,7 @@ def test_a_recheck_that_comes_with_a_merge_covers_what_its_branch_contained(seed
         assert store.verify().ok, store.verify().problems
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_merge_asks_where_both_sides_changed_what_holds_or_why_it_does_not(seed: int) -> None:
     chance, hours = random.Random(seed), Hours()
     trunk = Oracle(hours)
