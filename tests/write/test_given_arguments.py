@@ -152,7 +152,7 @@ def test_the_arguments_recorded_are_those_given(store, case):
 
 
 SHOWN = {
-    "kind", "content", "text", "trigger", "key", "scope", "reason", "created_by", "strength", "confidence", "metadata", "old", "more", "by",
+    "kind", "content", "text", "trigger", "key", "scope", "reason", "created_by", "strength", "confidence", "history", "metadata", "old", "more", "by",
     "link_id", "into", "type", "description", "occurred_at", "origin", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id",
     "ended_at", "sender", "sender_name", "thread", "classification", "authorized", "media_path", "media_hash", "unknown", "patch",
 }  # fmt: skip
