@@ -38,14 +38,14 @@ SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (t
 _TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
 _OF_SUBJECT = "SELECT number, verb FROM operation WHERE subject = ? AND tx > ? AND verb IN ('retract', 'end') ORDER BY number"
 _ALIASES = "SELECT ordinal FROM alias WHERE branch = ? AND entity = ? AND version = ?"
-_IS_TRANSFER = "verb = ?{0} AND (?{1} = '[]' OR subject IN (SELECT value FROM json_each(?{1})))"
-_TAKEN_OVER = f"""
+_TAKEN_OVER = """
 SELECT (SELECT tx FROM operation WHERE number = ?1),
-  (SELECT tx FROM operation WHERE number < ?1 AND {_IS_TRANSFER.format(2, 3)} ORDER BY number DESC LIMIT 1)
+  (SELECT tx FROM operation WHERE subject IN (SELECT value FROM json_each(?3)) AND verb = ?2 AND number < ?1 ORDER BY number DESC LIMIT 1)
 """
-_GIVEN = f"""
-SELECT min(number), max(number) FROM operation WHERE tx > ?3 AND tx IN (
-  SELECT tx FROM operation WHERE ({_IS_TRANSFER.format(1, 2)}) OR (tx <= ?4 AND verb IN (SELECT value FROM json_each(?5)))
+_GIVEN = """
+SELECT min(number), max(number) FROM operation WHERE tx IN (
+  SELECT tx FROM operation WHERE subject IN (SELECT value FROM json_each(?2)) AND verb = ?1 AND tx > ?3
+  UNION SELECT tx FROM operation WHERE tx > ?3 AND tx <= ?4 AND verb IN (SELECT value FROM json_each(?5))
 ) GROUP BY tx
 """
 _TAKING = ("supersedes", "corrects")
@@ -271,7 +271,7 @@ class Contained:
         self._mine, self._theirs = mine.rows.database, theirs.database
         line = self._theirs.line if self._mine.line is TRUNK else self._mine.line
         self._fork, lineage = line.forked, orjson.dumps(line.lineage).decode()
-        self._verbs = ("pull", "[]"), ("merge", lineage)
+        self._verbs = ("pull", lineage), ("merge", lineage)
         if self._mine.line is not TRUNK:
             self._verbs = self._verbs[1], self._verbs[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import random
 import sqlite3
 from contextlib import closing
@@ -173,9 +174,8 @@ def test_what_is_asked_of_a_branch_that_merges_is_found_by_key() -> None:
         for line in (TRUNK, nested):
             for text in changes_since.STATEMENTS:
                 text = line.statement(text.format(changes_since.TAKEN if line is TRUNK else "taken_ever"))
-                values = ["[]", 1, 2][
-                    : 1 if "json_each" in text else (text.count("?2") and 2) or text.count("?")
-                ]
+                numbered = [int(number) for number in re.findall(r"\?(\d)", text)]
+                values = ["[]"] * (max(numbered) if numbered else text.count("?"))
                 plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", values)]
                 scans = [step for step in plan if step.startswith("SCAN") and "VIRTUAL" not in step]
                 assert all(step.startswith("SCAN CONSTANT") for step in scans), plan
