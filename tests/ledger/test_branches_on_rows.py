@@ -173,7 +173,7 @@ def test_what_is_asked_of_a_branch_that_merges_is_found_by_key() -> None:
             connection.execute(text)
         for line in (TRUNK, nested):
             for text in changes_since.STATEMENTS:
-                text = line.statement(text.format(changes_since.TAKEN if line is TRUNK else "taken_ever"))
+                text = line.statement(text)
                 numbered = [int(number) for number in re.findall(r"\?(\d)", text)]
                 values = ["[]"] * (max(numbered) if numbered else text.count("?"))
                 plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", values)]
