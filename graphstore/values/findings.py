@@ -202,7 +202,7 @@ class Shaky(Value):
 class Step(Value):
     """One step of a supersession: how, by which link, to which node; `who` and `why` in the writer's words.
 
-    `planned`: it is decided, and begins later than the valid time.
+    `planned`: it begins later than the valid time.
     """
 
     how: How
@@ -310,7 +310,7 @@ class MergeConflict(Value):
     trunk has (`other`: the thing or link it collides with).
 
     `id` names the thing, link or kind. `base`, `ours` and `theirs` are the common base, the trunk's and the branch's state; None: nothing, or
-    no more. Of a node that a side took back, `ours_standing` and `theirs_standing` say how it stands there. `into` is the line that takes over: of a `pull` the branch, and then `ours` is the branch's state and `theirs` the trunk's.
+    no more; `..._standing`: how it stands where that side took it back. `into` is the line that takes over: of a `pull` the branch, and then `ours` is its state.
     `choices`: the allowed decisions.
     """
 
@@ -321,8 +321,8 @@ class MergeConflict(Value):
     base: Node | Event | Link | None = None
     ours: Node | Event | Link | None = None
     theirs: Node | Event | Link | None = None
-    ours_standing: Standing | None = None
-    theirs_standing: Standing | None = None
+    ours_standing: str | None = None
+    theirs_standing: str | None = None
     other: str | None = None
     choices: tuple[Literal["trunk", "branch"], ...] = ("trunk", "branch")
     decision: Literal["trunk", "branch"] | None = None

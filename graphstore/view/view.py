@@ -410,7 +410,7 @@ class Reader(Painted):
     @overload
     def what_superseded(self, id: str) -> Supersession: ...
     def what_superseded(self, id: str) -> Supersession | LinkSupersession:
-        """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
+        """What became of a thing, over all valid time: each step away from it, who, why, since when and when recorded; and what stands now.
 
         `id` may be `{id}-v{n}`: then newer versions of the same node are steps as well. Of a link: how it was unlinked, said again otherwise or ended
         at the view's valid time, and whether it holds.
