@@ -234,7 +234,7 @@ def test_what_is_read_of_a_deep_past_is_what_all_its_rows_say(tmp_path: Path, se
     """The rows of a copy in which nothing is deep answer the same, at every coordinate."""
     chance, clock, path = random.Random(seed), Clock(), tmp_path / "memory.gs"
     with graphstore.open(path, clock=clock, durability="interval") as store:
-        lived(store, clock, chance, 600)
+        lived(store, clock, chance, 900)
         store.erase("two", reason="private") if seed == 1 else None
         assert () == store.verify().problems
         with store.branch("draft") as branch:

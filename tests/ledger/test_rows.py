@@ -57,7 +57,9 @@ def fill(store: GraphStore) -> None:
     store.retract("rumour", reason="it was never so")
     store.confirm("later", reason="still so")
     store.undo(store.changes()[-1].tx, reason="it is not")
-    store.branch("merged").revise("cause", {"says": "as merged"})
+    merged = store.branch("merged")
+    store.add_node("fact", {"says": "meanwhile"})
+    merged.revise("cause", {"says": "as merged"})
     store.merge("merged")
     fill_branch(store.branch("draft"))
     store.erase("secret", reason="private")
@@ -97,7 +99,7 @@ def test_a_row_that_was_changed_lost_or_added_is_found(closed, table):
     [(name, *_)] = [row[1:] for row in rows(closed, f"PRAGMA table_info({table})")][-1:]
     rowid = next(
         column
-        for column in ("number", "period", "entity", "link", "tx", "version")
+        for column in ("number", "period", "entity", "link", "tx", "version", "operation")
         if column in columns(closed, table)
     )
     value = chance.choice([row[columns(closed, table).index(rowid)] for row in before])
