@@ -182,3 +182,23 @@ def act(store: GraphStore, chance: random.Random) -> None:
     if name == "unlink" and not (store.links_from(node) or store.backlinks_to(node)):
         return
     verbs[name]()
+
+
+def test_an_invalidation_writes_rows_of_what_it_makes_shaky_and_no_others(store, hours):
+    """Also where it leaves nothing of a foundation, and reaches what rests on it at every instant."""
+    hours.move()
+    with store.transaction():
+        for number in range(200):
+            store.add_node("fact", {}, id=f"ground-{number}", valid_from=DAYS[4])
+            store.add_node(
+                "fact", {}, id=f"above-{number}", valid_from=DAYS[0], derived_from=f"ground-{number}"
+            )
+        store.add_node("fact", {}, id="top", valid_from=DAYS[1], derived_from="above-7")
+    counts = []
+    for ground in ("ground-7", "ground-8"):
+        hours.move()
+        store.retract(ground, reason="wrong")
+        rows = store._core.rows.database.rows
+        counts.append((rows("SELECT count(*) FROM shaky")[0][0], rows("SELECT count(*) FROM absence")[0][0]))
+
+    assert [(2, 1), (3, 2)] == counts
