@@ -93,14 +93,18 @@ def field_rows(point: Point, valid: Instant, tx: Instant) -> list[tuple[Any, ...
     return _rows_of(_compared(point, after, rows, links), causes)
 
 
-def compare_lines(before: Point, after: Point) -> ViewDiff:
-    """Return what `compare` does of coordinates of two lines of belief, whose things and links are matched by id."""
-    return _compared(before, after, *_differing_lines(before, after))
+def compare_lines(before: Point, after: Point, are_rows_shared: bool) -> ViewDiff:
+    """Return what `compare` does of coordinates of two lines of belief, whose things and links are matched by id.
+
+    Args:
+        are_rows_shared: whether rows of one number are one row on both.
+    """
+    return _compared(before, after, *_differing_lines(before, after, are_rows_shared))
 
 
-def field_rows_of_lines(before: Point, after: Point) -> list[tuple[Any, ...]]:
+def field_rows_of_lines(before: Point, after: Point, are_rows_shared: bool) -> list[tuple[Any, ...]]:
     """Return what `field_rows` does of coordinates of two lines of belief."""
-    rows, links = _differing_lines(before, after)
+    rows, links = _differing_lines(before, after, are_rows_shared)
     gone = [row for row in rows if not row.is_after and not row.is_event]
     told = [
         (before, before.rows(SAID_BY, numbers=as_json([row.before for row in gone]))),
@@ -137,13 +141,17 @@ class _Pair(NamedTuple):
         return self.after is not None
 
 
-def _differing_lines(before: Point, after: Point) -> tuple[list[_Pair], list[Moved]]:
+def _differing_lines(
+    before: Point, after: Point, are_rows_shared: bool
+) -> tuple[list[_Pair], list[Moved]]:
     links = _apart(before, after, HOLDING_LINKS, links=True)
     moved = [Moved(pair.before, pair.after) for pair in links if not (pair.is_before and pair.is_after)]
-    return _apart(before, after, HOLDING, links=False), moved
+    return _apart(before, after, HOLDING, links=False, are_rows_shared=are_rows_shared), moved
 
 
-def _apart(before: Point, after: Point, holding: Statement[Holding], *, links: bool) -> list[_Pair]:
+def _apart(
+    before: Point, after: Point, holding: Statement[Holding], *, links: bool, are_rows_shared: bool = True
+) -> list[_Pair]:
     """Return what holds on one of two lines, or on both otherwise: in the order of this line, then what that does not know in the order of the other."""
     here, there = ({row.id: row for row in point.rows(holding)} for point in (before, after))
     numbers = {row.id: row.number for row in before.rows(NUMBERS_OF, ids=as_json([*there]), links=links)}
@@ -152,7 +160,7 @@ def _apart(before: Point, after: Point, holding: Statement[Holding], *, links: b
         one, is_new = here.get(id), id not in numbers
         if one is not None and one.is_event == row.is_event:
             del here[id]
-            if one.row == row.row or row.is_event:
+            if (are_rows_shared and one.row == row.row) or row.is_event:
                 continue
             pair = _Pair(id, row.is_event, one.row, row.row)
         else:

@@ -47,6 +47,7 @@ from graphstore.write.writer import Clock, Progress
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
     from graphstore.ledger.branch_records import BranchRecord, BranchRecords
+    from graphstore.store.counterfactual import Counterfactual
     from graphstore.store.judging import Judge
     from graphstore.store.proposals import Extractor
     from graphstore.store.sweeping import Swept
@@ -570,6 +571,32 @@ class Store(WholeStore):
         Raises what the verbs raise, with the row's number; nothing is then kept of the transaction it is in.
         """
         return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)
+
+    # ------------------------------------------------------------------ what had never been recorded
+
+    def without(
+        self,
+        *,
+        source: str | None = None,
+        author: str | None = None,
+        id: str | None = None,
+        tx: TimeLike | Change | None = None,
+    ) -> Counterfactual:
+        """The counterfactual view of now: what would be believed if some operations had never been recorded. Nothing is written.
+
+        Omitted is every operation that all that is given fits: of an `author`, by its name or class (what stands before the first `:`); of what gives
+        a `source`, and links that it made; on a thing or link by its `id`; of the transaction `tx` (an instant, or a change). The others are done again as they were
+        called. Those that cannot be, such as a link to what was never made, are in the view's `left_out`. What was forgotten stays forgotten.
+
+        It costs as much as recording again what follows the first omitted operation. `compare` with another view shows the difference. Raises
+        NotFoundError for an id or a transaction that nothing was recorded of, InvalidError where nothing is given.
+        """
+        from graphstore.store import counterfactual
+
+        self._usable()
+        at = tx.tx if isinstance(tx, findings.Change) else tx
+        when = None if at is None else self._time(at, "tx", "tx")
+        return counterfactual.without(self, source=source, author=author, id=id, tx=when)
 
     # ------------------------------------------------------------------ what the store keeps, and its upkeep
 

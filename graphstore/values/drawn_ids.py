@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
-_again: ContextVar[list[str] | None] = ContextVar("_again", default=None)
+Sentence = tuple[str, str, str]  # source, kind, target
+
+
+class _Given(NamedTuple):
+    """The ids to be given again: in order, and those of links by what they say."""
+
+    names: list[str]
+    links: Mapping[Sentence, str] | None
+
+
+_again: ContextVar[_Given | None] = ContextVar("_again", default=None)
 _noted: ContextVar[list[str] | None] = ContextVar("_noted", default=None)
 
 
-def drawn(make: Callable[[], str], known: Container[str]) -> str:
-    """Return an id that nothing has, such as `make` gives."""
+def drawn(make: Callable[[], str], known: Container[str], sentence: Sentence | None = None) -> str:
+    """Return an id that nothing has, such as `make` gives. `sentence`: what a link says."""
     given = _again.get()
     if given is not None:
         name = make()
-        for at, each in enumerate(given):
+        if sentence is not None and given.links is not None:
+            wanted = given.links.get(sentence, name)
+            return name if wanted in known else wanted
+        for at, each in enumerate(given.names):
             if _shape(each) == _shape(name) and each not in known:
-                return given.pop(at)
+                return given.names.pop(at)
         return name
     while (name := make()) in known:
         pass
@@ -28,9 +42,10 @@ def drawn(make: Callable[[], str], known: Container[str]) -> str:
 
 
 @contextmanager
-def given(names: Iterable[str]) -> Iterator[None]:
-    """Have ids of the same form drawn from these, in their order, as long as there are any."""
-    token = _again.set(list(names))
+def given(names: Iterable[str], links: Mapping[Sentence, str] | None = None) -> Iterator[None]:
+    """Have ids of the same form drawn from these, in their order, as long as there are any. `links`: the ids of links by what they say, if they
+    are not among the names."""
+    token = _again.set(_Given(list(names), links))
     try:
         yield
     finally:

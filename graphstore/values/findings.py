@@ -52,6 +52,16 @@ class NodeChange(Value):
     fields: tuple[FieldChange, ...]
 
 
+class LeftOut(Value):
+    """An operation that a counterfactual view has not: it could not be done without what is omitted. `reason` says why."""
+
+    tx: datetime
+    verb: str
+    subject: str
+    reason: str
+    branch: str | None = None
+
+
 class ViewDiff(Shown):
     """The difference of two coordinates: added, removed and changed things."""
 

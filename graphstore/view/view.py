@@ -310,7 +310,7 @@ class Reader(Painted):
         here, there = self._both(other)
         if here._reads_as(there):
             return here._by_rows(differing.compare, *there._coordinate())
-        return here._by_rows(lambda point: differing.compare_lines(point, there._point()))
+        return here._by_rows(lambda point: differing.compare_lines(point, there._point(), here._shares_rows(there)))
 
     def changes_to(self, other: Reader) -> Result:
         """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
@@ -321,18 +321,27 @@ class Reader(Painted):
         if here._reads_as(there):
             rows = here._by_rows(differing.field_rows, *there._coordinate())
         else:
-            rows = here._by_rows(lambda point: differing.field_rows_of_lines(point, there._point()))
+            rows = here._by_rows(lambda point: differing.field_rows_of_lines(point, there._point(), here._shares_rows(there)))
         types = ["STRING"] * 6 + ["TIMESTAMP"] * 2 + ["STRING"] * 2
         return Result(differing.FIELDS, rows, types=types)
 
     def _both(self, other: Reader) -> tuple[View, View]:
         """This and another view of the same store. Raises InvalidError for something else."""
-        if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
+        if not isinstance(other, Reader) or other._asked_of is not self._asked_of:
             raise InvalidError("compare wants another view of the same store.")
         here = self._fixed()
         if isinstance(self, View) or isinstance(other, View):
             return here, other._fixed()
         return here, other._pinned(*here._coordinate())  # two stores at one now
+
+    @property
+    def _asked_of(self) -> object:
+        """The ledger that is asked: what reads it can be compared."""
+        return self._core.journal
+
+    def _shares_rows(self, other: Reader) -> bool:
+        """Return True if the rows of another reader that have the same number are the same."""
+        return other._core.journal is self._core.journal
 
     def _fixed(self) -> View:
         """A view itself, of a store one of now."""

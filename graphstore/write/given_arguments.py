@@ -8,6 +8,7 @@ A head has them under `args`: the number of an operation within its line -> an o
 - `if_number`, `minor`: as given.
 - `id` (of events and of values of a slot), `source`, `tags`: true where they were given. Their values are in the effects.
 - `verb`: the verb that was called, where the operation has another name: a value that is said again is a `confirm`.
+- `by` of `supersede`: what superseded, where no row of a link shows it.
 - `ops`: how many operations the call consists of, where it is more than one. This one is the first.
 
 An operation without an entry was called with nothing of this. In a line of a bulk load the entry `*` names the verb `bulk_load`: each operation is a row,
@@ -15,7 +16,8 @@ which states its whole period. Its `valid_from` is there only where its effects 
 
 Texts and contents are in bodies alone, so that erasing removes them. Where no body of a version, an event or a link has them, that of the operation has them
 under `args`: the `patch` of `amend`; of a value that is confirmed what differs from the version that stands, null for what that has and the caller did not give.
-What came and went within one transaction is not stored, and so its content is not.
+So it has under `described` the body of a version that came and went within one transaction, of a thing that stayed. What a thing said that came and went
+itself is not stored.
 """
 
 from __future__ import annotations

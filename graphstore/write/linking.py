@@ -204,7 +204,7 @@ class Linking:
             self._refuse_cycle(ends, self.work.tx)
         link = index.k_link[there[0]] if there else self._touched(alike, period, claim)
         if link < 0:
-            name = self.new_link_id() if claim.id is None else self._free_link_id(claim.id)
+            name = self.new_link_id(ends) if claim.id is None else self._free_link_id(claim.id)
             link = index.add_link(name, ends.source, ends.kind.name, ends.target)
         op, row = self._op(link), -1
         for piece in fresh:
@@ -388,9 +388,11 @@ class Linking:
 
         return next(over(source, index.into), None) is not None and leads(target, source, onward)
 
-    def new_link_id(self) -> str:
-        """Return a link id that is not known yet."""
-        return drawn(lambda: f"lnk_{random_64()}", self.index.link_ids)
+    def new_link_id(self, ends: Ends | None = None) -> str:
+        """Return a link id that is not known yet. `ends`: what the link says."""
+        names = self.index.names
+        sentence = ends and (names[ends.source], ends.kind.name, names[ends.target])
+        return drawn(lambda: f"lnk_{random_64()}", self.index.link_ids, sentence)
 
     def _free_link_id(self, name: str) -> str:
         printable("link id", name)

@@ -38,6 +38,7 @@ from graphstore.values.random_bits import random_64
 
 V = TypeVar("V", bound=Value)
 C = TypeVar("C")
+_DESCRIBES = frozenset({"add_node", "revise"})
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Numbers = Sequence[int]
 
@@ -474,6 +475,7 @@ class Composer:
                 died = died or len(lists[name]) < len(rows)
         if died:
             left = self._left()
+            self._hold_unstored(lists, left)
             lists.update(left)
             self._record_starts(left["rows"])
         wanted = [(name, lists[name]) for name in _LISTS if lists.get(name)]
@@ -626,6 +628,25 @@ class Composer:
         ]
         if gaps:
             head["gaps"] = gaps
+
+    def _hold_unstored(self, born: Mapping[str, Numbers], left: Mapping[str, Numbers]) -> None:
+        """Keep with their operations the descriptions of things that no version written has, and which link no row written shows a supersession by."""
+        index, work, mark = self.index, self.work, self.mark
+        if work.carried:
+            return
+        stored, entities = set(left["versions"]), set(left["entities"])
+        for ver in born.get("versions", ()):
+            ent, op = index.v_ent[ver], index.v_op[ver]
+            is_kept = ent < mark.entities or ent in entities
+            if ver not in stored and is_kept and op >= mark.ops and index.o_verb[op] in _DESCRIBES:
+                body = loads(work.bodies[-index.v_pos[ver] - 1])
+                del body["salt"]
+                work.hold(op, {"described": body})
+        shown = {index.k_op[row] for row in left["link_rows"]}
+        for row in born.get("link_rows", ()):
+            op, link = index.k_op[row], index.k_link[row]
+            if op >= mark.ops and op not in shown and index.o_verb[op] == "supersede":
+                work.args.setdefault(op, {})["by"] = index.names[index.l_src[link]]
 
     def _write_unstored(self, head: dict[str, Any], lists: dict[str, Numbers]) -> None:
         """Record what was said first by an operation whose rows are not written, and what was said last and is in no version written."""

@@ -1,0 +1,248 @@
+"""What would be believed if some operations had never been recorded: the rest of the chain, done again in a store in memory.
+
+The chain up to the first omitted operation is copied. From there on each call is made again, with the arguments that were given, at the instant of its
+transaction. What cannot be done without the omitted operations is left out too, and listed. The store that was asked is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from copy import copy
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.ledger.chain import FORGETTING, OF_BRANCHES, TOUCH, UNDO, Verbatim
+from graphstore.ledger.database import Database
+from graphstore.ledger.folder import Folder
+from graphstore.ledger.ledger import Ledger
+from graphstore.store.calls_again import Again, Skipped
+from graphstore.values.findings import LeftOut
+from graphstore.values.inputs import text_of
+from graphstore.values.period import Instant, TimeLike, exactly, moment
+from graphstore.view.view import View
+from graphstore.write.recorded_calls import Call, Operation, Reader, Recorded
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore, Store
+
+_SECOND = 1_000_000
+
+
+class Omitted(NamedTuple):
+    """Which operations are omitted: those that all that is given fits."""
+
+    source: str | None = None
+    author: str | None = None
+    id: str | None = None
+    tx: Instant | None = None
+
+    def fits(self, call: Call, tx: Instant) -> bool:
+        """Return True if a call is omitted. What was forgotten stays so: that is never omitted."""
+        if call.first.verb in FORGETTING or (self.tx is not None and self.tx != tx):
+            return False
+        if self.author is not None and not _is_of(call.first.author, self.author):
+            return False
+        if self.source is not None and not any(_is_of(each, self.source) for each in _sources(call.first)):
+            return False
+        return self.id is None or any(op.subject == self.id for op in call.ops)
+
+
+def _is_of(name: str | None, wanted: str) -> bool:
+    """Return True if a name is the wanted one, or of that class: before its first colon."""
+    return name is not None and (name == wanted or name.partition(":")[0] == wanted)
+
+
+def _sources(op: Operation) -> Iterator[str | None]:
+    """Yield the sources that a call gave: that of what it describes, and who made a link."""
+    if op.verb not in ("revise", "amend") or op.args.get("source"):
+        for version in op.versions.values():
+            yield (version.body or {}).get("source")
+    yield op.held.get("source")
+    yield op.own.get("source")
+    if op.verb in ("link", "supersede"):
+        for link in op.links:
+            yield link.created_by
+
+
+class Counterfactual(View):
+    """A view of what would be believed without some operations.
+
+    `left_out`: the operations that could not be done without the omitted ones. `omitted`: how many were omitted. `by_effects`: whether some were done
+    again by their effects, since release 0.1 recorded them without the arguments given: a bound that was not given then counts as given.
+    """
+
+    __slots__ = ("_of", "_store", "by_effects", "left_out", "omitted")
+
+    def __init__(self, store: GraphStore, line: Store, valid: Instant, tx: Instant, done: _Doing) -> None:
+        super().__init__(line._core, valid, tx)
+        self._store = store  # which lasts as long as a view of it
+        self._of = done.of._ledger
+        self.left_out: tuple[LeftOut, ...] = tuple(done.left_out)
+        self.omitted: int = done.omitted
+        self.by_effects: bool = done.by_effects
+
+    @property
+    def _asked_of(self) -> object:
+        return self._of
+
+    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> Counterfactual:
+        """The same at another coordinate; each axis defaults to this one."""
+        made = copy(self)
+        if valid is not None:
+            made._valid = self._store._time(valid, "valid")
+        if tx is not None:
+            made._tx = min(self._store._time(tx, "tx", "tx"), self._tx)
+        return made
+
+    def __copy__(self) -> Counterfactual:
+        made = object.__new__(Counterfactual)
+        for name in ("_core", "_valid", "_tx", *Counterfactual.__slots__):
+            setattr(made, name, getattr(self, name))
+        return made
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, without {self.omitted} operations and {len(self.left_out)} that need them>"
+
+
+class _Clock:
+    """The clock of the store in memory: the instant of the transaction that is done again."""
+
+    def __init__(self) -> None:
+        self.now: Instant = 0
+
+    def __call__(self) -> datetime:
+        return moment(self.now)
+
+
+class _Doing:
+    """The calls of a chain, done again without some."""
+
+    def __init__(self, store: GraphStore, omitted: Omitted) -> None:
+        self.of, self.wanted = store, omitted
+        self.left_out: list[LeftOut] = []
+        self.omitted, self.by_effects = 0, False
+        self._clock = _Clock()
+
+    def done(self, now: Instant) -> GraphStore:
+        """Return the store in memory. `now`: the instant at which its clock stops."""
+        from graphstore.store.store import GraphStore
+
+        reader = Reader()
+        transactions = list(reader.transactions(self.of._ledger.verbatim()))
+        first = self._first(transactions)
+        place = Folder.in_memory()
+        place.hold()
+        self._copy(place, (line for each in transactions[:first] for line in each.lines))
+        made = GraphStore(
+            place, clock=self._clock, driver=self.of._core.graphs.driver, durability="none", author=None
+        )
+        again = Again(made, self.of, reader)
+        for each in transactions[first:]:
+            self._transaction(made, again, each)
+        self._clock.now = max(now, self._clock.now)
+        made._given = ()
+        return made
+
+    def _copy(self, place: Folder, lines: Iterable[Verbatim]) -> None:
+        ledger = Ledger(Database(place.file, durability="none"))
+        try:
+            with ledger.database.transaction():
+                ledger.append_verbatim(lines)
+        finally:
+            ledger.close()
+
+    def _first(self, transactions: list[Recorded]) -> int:
+        """Return the first transaction that is done again: the first with an omitted call, or an earlier one of which content was forgotten later."""
+        count = len(transactions)
+        first = next((at for at, each in enumerate(transactions) if self._any(each)), count)
+        if any(each.is_forgetting for each in transactions[first:]):
+            first = next((at for at in range(first) if transactions[at].lacks_bodies), first)
+        return first
+
+    def _any(self, recorded: Recorded) -> bool:
+        return any(self.wanted.fits(call, recorded.tx) for call in recorded.calls)
+
+    def _transaction(self, made: GraphStore, again: Again, recorded: Recorded) -> None:
+        kept = []
+        for call in recorded.calls:
+            if self.wanted.fits(call, recorded.tx):
+                self.omitted += len(call.ops)
+            elif call.first.verb != TOUCH:
+                kept.append(call)
+        self.by_effects = self.by_effects or (bool(kept) and not recorded.has_arguments)
+        self._clock.now = recorded.tx
+        made._given = [recorded.tx]
+        if not kept:
+            return
+        try:
+            line = made if recorded.branch is None else made.on(recorded.branch)
+        except GraphStoreError as error:
+            self._leave_out(recorded, kept, str(error))
+            return
+        again.begin(line, recorded)
+        if recorded.is_bulk or kept[0].first.verb in OF_BRANCHES | {UNDO, *FORGETTING}:
+            self._alone(again, recorded, kept)
+            return
+        try:
+            with line.transaction(author=recorded.author, reason=recorded.reason):
+                for call in kept:
+                    self._try(recorded, call, again.call)
+        except GraphStoreError as error:
+            self._leave_out(recorded, kept, str(error))
+
+    def _alone(self, again: Again, recorded: Recorded, kept: list[Call]) -> None:
+        """Do again what is a transaction of its own."""
+        try:
+            again.alone(kept)
+        except (GraphStoreError, Skipped) as error:
+            self._leave_out(recorded, kept, str(error))
+
+    def _try(self, recorded: Recorded, call: Call, do: Callable[[Call], None]) -> None:
+        try:
+            do(call)
+        except EngineError:
+            raise
+        except (GraphStoreError, Skipped) as error:
+            self._leave_out(recorded, [call], str(error))
+
+    def _leave_out(self, recorded: Recorded, calls: list[Call], why: str) -> None:
+        at = moment(recorded.tx)
+        self.left_out += [
+            LeftOut(tx=at, verb=op.verb, subject=op.subject, branch=recorded.branch, reason=why)
+            for op in (call.first for call in calls)
+        ]
+
+
+def without(
+    store: Store,
+    *,
+    source: str | None = None,
+    author: str | None = None,
+    id: str | None = None,
+    tx: Instant | None = None,
+) -> Counterfactual:
+    """See `Store.without`."""
+    given = {"source": source, "author": author, "id": id, "tx": tx}
+    for name in ("source", "author", "id"):
+        if given[name] is not None:
+            text_of(name, given[name])
+    if all(value is None for value in given.values()):
+        raise InvalidError(
+            "without() of nothing. Give source=, author=, id= or tx=: what had never been recorded."
+        )
+    trunk = store._trunk
+    valid, known = store._coordinate()
+    doing = _Doing(trunk, Omitted(source, author, id, tx))
+    made = doing.done(max(valid, known))
+    if not doing.omitted and (id is not None or tx is not None):
+        what = f"of {id!r}" if id is not None else f"at tx {exactly(tx or 0)}"
+        raise NotFoundError(
+            f"no operation {what} was recorded by these. changes() lists them, operations(id) those of one thing."
+        )
+    with ExitStack() as stack:
+        stack.callback(made.close)
+        line = made if store is trunk else made.on(store.name)  # type: ignore[attr-defined]
+        stack.pop_all()
+    return Counterfactual(made, line, valid, known, doing)

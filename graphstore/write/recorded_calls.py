@@ -1,0 +1,225 @@
+"""What the chain recorded, as the calls that were made: each with the arguments given, so that it can be made again without another.
+
+A call is what a caller asked for at once: a verb with its own operations. Heads have the arguments that effects do not show (`given_arguments`); heads of
+release 0.1 have effects only, and the bounds of their calls are those of what they left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from graphstore.ledger.chain import FORGETTING, Verbatim
+from graphstore.values.models import Json
+from graphstore.values.period import Instant, instant
+
+Sentence = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class Version:
+    """A version that an operation recorded: its number, its body (None where it was forgotten), and its periods."""
+
+    id: str
+    number: int
+    body: Json | None
+    periods: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LinkSaid:
+    """What an operation said of a link."""
+
+    id: str
+    sentence: Sentence
+    strength: int | None = None
+    inferred: bool = False
+    created_by: str = "user"
+    body: Json = field(default_factory=dict)
+    periods: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Operation:
+    """One operation as it was recorded. `reason`: its own, not that of its transaction."""
+
+    verb: str
+    subject: str
+    author: str | None
+    reason: str | None = None
+    is_forgotten: bool = False  # whether its body was removed
+    args: Json = field(default_factory=dict)
+    held: Json = field(default_factory=dict)
+    own: Json = field(default_factory=dict)
+    versions: dict[int, Version] = field(default_factory=dict)
+    links: list[LinkSaid] = field(default_factory=list)
+    seen: str | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """A verb that was called, with its operations. The first one has the arguments."""
+
+    ops: list[Operation]
+
+    @property
+    def first(self) -> Operation:
+        """Return the operation that names the call."""
+        return self.ops[0]
+
+
+@dataclass(slots=True)
+class Recorded:
+    """One transaction of a line of belief."""
+
+    tx: Instant
+    branch: str | None
+    author: str | None
+    reason: str | None
+    is_bulk: bool
+    has_arguments: bool  # else it is of release 0.1
+    heads: list[Json]
+    lines: list[Verbatim]
+    calls: list[Call] = field(default_factory=list)
+    entities: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def is_forgetting(self) -> bool:
+        """Return True if it forgot something."""
+        return any(op[0] in FORGETTING for head in self.heads for op in head.get("ops", ()))
+
+    @property
+    def lacks_bodies(self) -> bool:
+        """Return True if a body of it was removed."""
+        return any(body == b"null" for line in self.lines for body in line.bodies)
+
+
+class Reader:
+    """Reads a chain in order. It remembers what links say."""
+
+    def __init__(self) -> None:
+        self.links: dict[str, LinkSaid] = {}
+        self.entities: dict[str, list[Any]] = {}
+        self.events: dict[str, Json | None] = {}
+
+    def transactions(self, lines: Iterable[Verbatim]) -> Iterator[Recorded]:
+        """Yield the transactions of a chain."""
+        together: list[Verbatim] = []
+        heads: list[Json] = []
+        for line in lines:
+            head = orjson.loads(line.head)
+            if together and (head["tx"], head.get("branch")) != (heads[0]["tx"], heads[0].get("branch")):
+                yield self._transaction(heads, together)
+                together, heads = [], []
+            together.append(line)
+            heads.append(head)
+        if together:
+            yield self._transaction(heads, together)
+
+    def _transaction(self, heads: list[Json], lines: list[Verbatim]) -> Recorded:
+        head = heads[0]
+        bodies = [[orjson.loads(body) for body in line.bodies] for line in lines]
+        why = next((bodies[at][each["why"]] for at, each in enumerate(heads) if "why" in each), None)
+        made = Recorded(
+            instant(head["tx"]), head.get("branch"), head.get("author"), (why or {}).get("reason"),
+            any("*" in each.get("args", {}) for each in heads), "requires" in head, heads, lines,
+        )  # fmt: skip
+        ops: list[Operation] = []
+        firsts: list[int] = []
+        for each, texts in zip(heads, bodies, strict=True):
+            firsts.append(len(ops))
+            args = each.get("args", {})
+            for at, entry in enumerate(each.get("ops", ())):
+                ops.append(_operation(entry, texts, made, args.get(str(at), {})))
+        for first, each, texts in zip(firsts, heads, bodies, strict=True):
+            self._effects(each, texts, ops, first, made)
+        made.calls = list(_calls(ops))
+        return made
+
+    def _effects(
+        self, head: Json, bodies: list[Any], ops: list[Operation], first: int, made: Recorded
+    ) -> None:
+        for entity in head.get("entities", ()):
+            made.entities[entity[0]] = self.entities[entity[0]] = entity
+        self._versions(head, bodies, ops, first, made)
+        self._links(head, bodies, ops, first, made)
+        for id, at, op in head.get("seen", ()):
+            ops[first + op].seen = at
+
+    def _versions(
+        self, head: Json, bodies: list[Any], ops: list[Operation], first: int, made: Recorded
+    ) -> None:
+        texts = {(id, number): bodies[body] for id, number, body in head.get("versions", ())}
+        for (id, number), body in texts.items():
+            if number == 1 and len(self.entities.get(id, ())) == 2:
+                self.events[id] = body
+        told = {(id, number): op for id, number, op in head.get("told", ())}
+        for id, number, start, stop, op in head.get("rows", ()):
+            by = told.get((id, number), op)
+            if (id, number) in texts:
+                version = ops[first + by].versions.setdefault(number, Version(id, number, texts[id, number]))
+                version.periods.append((start, stop))
+        for (id, number), op in told.items():
+            if (id, number) in texts:
+                ops[first + op].versions.setdefault(number, Version(id, number, texts[id, number]))
+        for id, number, place, start, stop, op in head.get("said", ()):
+            body = bodies[place] if place is not None else texts.get((id, number))
+            version = ops[first + op].versions.setdefault(number, Version(id, number, body))
+            if place is not None:
+                version.periods.append((start, stop))
+
+    def _links(self, head: Json, bodies: list[Any], ops: list[Operation], first: int, made: Recorded) -> None:
+        for id, source, kind, target in head.get("links", ()):
+            self.links[id] = LinkSaid(id, (source, kind, target))
+        claims = {}
+        for id, number, strength, inferred, by, body in head.get("claims", ()):
+            text = {} if body is None else bodies[body] or {}
+            said = LinkSaid(id, self.links[id].sentence, strength, bool(inferred), by, text)
+            claims[id, number] = self.links[id] = said
+        told = {(id, number): op for id, number, op in head.get("link_told", ())}
+        found: dict[int, dict[str, LinkSaid]] = {}
+        for id, number, start, stop, op in head.get("link_rows", ()):
+            by = first + told.get((id, number), op)
+            said = found.setdefault(by, {}).setdefault(id, claims.get((id, number)) or self._known(id))
+            said.periods.append((start, stop))
+        for id, _, _, op in head.get("linked", ()):
+            found.setdefault(first + op, {}).setdefault(id, self._known(id))
+        for by, links in found.items():
+            ops[by].links += links.values()
+
+    def _known(self, id: str) -> LinkSaid:
+        """Return what was said of a link last."""
+        return replace(self.links[id], periods=[])
+
+
+def _operation(entry: list[Any], bodies: list[Any], made: Recorded, args: Json) -> Operation:
+    verb, subject = entry[:2]
+    author = entry[3] if len(entry) > 3 else made.author
+    place = entry[2] if len(entry) > 2 else None
+    op = Operation(verb, subject, author, args=args)
+    if place is not None:
+        body = bodies[place]
+        op.is_forgotten = body is None
+        body = body or {}
+        reason = body.get("reason")
+        op.reason = None if reason == made.reason else reason
+        op.held, op.own = body.get("args", {}), body.get("own", {})
+    return op
+
+
+def _calls(ops: list[Operation]) -> Iterator[Call]:
+    """Put the operations of each call together."""
+    at = 0
+    while at < len(ops):
+        op = ops[at]
+        count = int(op.args.get("ops", 1))
+        if op.verb in ("merge", "pull"):
+            count = len(ops)
+        elif op.verb == "resolve":
+            follow = [each.verb for each in ops[at + 1 : at + 3]]
+            count = 1 + (2 if follow[:2] == ["link", "retract"] else 1 if follow[:1] == ["link"] else 0)
+        yield Call(ops[at : at + count])
+        at += count
