@@ -566,6 +566,11 @@ def _trust(asked: Asked) -> Any:
     return asked.store.trust
 
 
+def _without(asked: Asked) -> Any:
+    names = ("source", "author", "id", "tx")
+    return asked.store.without(**{name: asked.take(name) for name in names}).counterfact
+
+
 def _prices(asked: Asked) -> Any:
     if (table := asked.take("table")) is not None:
         from graphstore.sessions import sessions
@@ -773,6 +778,10 @@ _LISTED = (
     Command("branches", TIME, "The branches there are.", "branches"),
     Command("compare", TIME, "What a branch and the trunk differ in, now.", "compare", lambda asked: asked.store.compare(asked.values["name"]), words={
         "name": Word("The branch's name.", "NAME", is_required=True)}, at=False),
+    Command("without", TIME, "What would be believed had something never been recorded: the difference.", "without",
+        lambda asked: _without(asked), _text, places="", words={
+        "source": Word("All that gives this source.", "NAME"), "author": Word("All that they did.", "NAME"), "id": Word("All that was done to it.", "ID"),
+        "tx": Word("All of this transaction.", "TX")}),
     Command("merge", TIME, "Bring a branch over, all or nothing.", "merge", _merge, _text, words={
         "decide": Word("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
         "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),

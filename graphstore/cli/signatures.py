@@ -85,5 +85,6 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "unlink": ("write", "store", "link_id source kind target valid_from:time valid_to:time reason"),
     "walk": ("read", "view", "ids!:many kinds:many hops:int=2 direction:out|in|both=both"),
     "what_superseded": ("read", "view", "id!"),
+    "without": ("read", "store", "source author id tx:time"),
     "working.get": ("read", "view", "user! thread"),
 }  # fmt: skip

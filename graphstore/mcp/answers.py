@@ -425,10 +425,12 @@ class Difference(Answer):
     changed: tuple[Thing, ...] = ()
     links_added: tuple[LinkLine, ...] = ()
     links_removed: tuple[LinkLine, ...] = ()
+    needed_them: tuple[str, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         if self.before:
             yield f"from {self.before}"
+        yield from (f"left out too: {each}" for each in self.needed_them)
         for name in ("added", "removed", "changed", "changes", "links_added", "links_removed"):
             yield from (f"{name.replace('_', ' ')}: {each}" for each in getattr(self, name))
 

@@ -24,6 +24,7 @@ from graphstore.mcp.read_tools import RESTS
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.store import over_time
+from graphstore.store.counterfactual import arguments
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
 from graphstore.values.findings import words
@@ -88,16 +89,29 @@ class Graph(Tools):
         new: int | None = None,
         before_valid: str | None = None,
         before_tx: str | None = None,
+        without: Annotated[str | None, Field(description="source=crawler")] = None,
     ) -> answers.Difference:
-        """What changed: in a thing between versions old and new (the last two), or in all from before_valid, before_tx to valid, tx."""
+        """What changed: in a thing between versions old and new (the last two), or in all from before_valid, before_tx to valid, tx; or would had a source, author, id or tx never been."""
+        if without is not None:
+            return self._without(question, without, id)
         if before_valid is not None or before_tx is not None:
             before = self._before(question, before_valid, before_tx)
-            return _between(question, before) if id is None else _of_one(question, before, id)
+            return _between(question, before, question.view) if id is None else _of_one(question, before, id)
         if id is None:
             raise InvalidError(
                 "diff of what? Give id= for two versions of a node, or before_valid= or before_tx= for two coordinates."
             )
         return _versions(question, id, old, new)
+
+    def _without(self, question: Question, text: str, id: str | None) -> answers.Difference:
+        """How what is believed would differ. Raises InvalidError where it is asked at another coordinate than now."""
+        if id is not None:
+            raise InvalidError("without= is of all that is believed. Leave id out.")
+        made = self._desk.store.without(**arguments(text))
+        here = question.view.at
+        other = made.as_of(valid=here.valid, tx=min(here.tx, made.at.tx))
+        needed = tuple(f"{each.verb} {each.subject}: {each.reason}" for each in made.left_out)
+        return _between(question, question.view, other, needed_them=needed)
 
     def _before(self, question: Question, valid: str | None, tx: str | None) -> View:
         here = question.view.at
@@ -438,9 +452,9 @@ def _of_one(question: Question, before: View, id: str) -> answers.Difference:
     return question.page(answers.Difference, listed, id=now.id, before=at(before))
 
 
-def _between(question: Question, before: View) -> answers.Difference:
-    found = before.compare(question.view)
-    now, then = partial(thing, question.view), partial(thing, before)
+def _between(question: Question, before: View, after: View, **more: Any) -> answers.Difference:
+    found = before.compare(after)
+    now, then = partial(thing, after), partial(thing, before)
     listed: list[tuple[str, Callable[[Any], Any], Any]] = []
     listed += [("added", now, each) for each in (*found.added, *found.events_added)]
     listed += [("removed", then, each) for each in (*found.removed, *found.events_removed)]
@@ -449,7 +463,7 @@ def _between(question: Question, before: View) -> answers.Difference:
         listed += [("changes", partial(field_line, each.id), change) for change in each.fields]
     listed += [("links_added", link_line, link) for link in found.links_added]
     listed += [("links_removed", link_line, link) for link in found.links_removed]
-    return question.page(answers.Difference, Later(listed), before=at(before))
+    return question.page(answers.Difference, Later(listed), before=at(before), **more)
 
 
 # ---------------------------------------------------------------- traces

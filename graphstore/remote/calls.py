@@ -28,7 +28,7 @@ from graphstore.graph.result import Result
 from graphstore.read.walks import By, Direction
 from graphstore.remote import codec, json_schemas
 from graphstore.remote.json_schemas import Components, members
-from graphstore.store import registry
+from graphstore.store import counterfactual, registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.store.sweeping import Swept
 from graphstore.values import findings
@@ -100,7 +100,7 @@ _READS = frozenset({
     "causes", "effects", "walk", "path", "paths", "grounds", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
-    "query_tables", "recipe", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "languages", "info", "refresh", "readers_of",
+    "query_tables", "recipe", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "without", "retention", "trust", "languages", "info", "refresh", "readers_of",
 })  # fmt: skip
 _WRITES = frozenset({
     "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
@@ -377,6 +377,7 @@ _OF_VIEW: dict[str, Callable[..., Any]] = {
 _OF_STORE: dict[str, Callable[..., Any]] = {
     "as_of": _giving("at", "Coordinate", GraphStore.as_of),
     "knowledge_at": _giving("at", "Coordinate", GraphStore.knowledge_at),
+    "without": _giving("counterfact", "Counterfact", GraphStore.without),
     "branch": _giving("info", "BranchInfo", GraphStore.branch, "at"),
     "on": _giving("info", "BranchInfo", GraphStore.on),
     "retention": _read(GraphStore.retention),
@@ -396,12 +397,15 @@ class _Where:
     valid: Any = None
     tx: Any = None
     branch: str | None = None
+    without: str | None = None
 
     def view(self, reader: Reader, store: Store | None) -> Reader:
         line = store if store is not None else reader
         if not isinstance(line, Store):
             raise InvalidError("a view beside another one needs the store they are of.")
         at: Any = line._trunk if self.branch is None else line.on(self.branch)
+        if self.without is not None:
+            at = at.without(**counterfactual.arguments(self.without))
         return at if self.valid is None and self.tx is None else at.as_of(valid=self.valid, tx=self.tx)  # type: ignore[no-any-return]
 
 

@@ -31,7 +31,7 @@ from graphstore.remote.calls import CALLS, Call
 from graphstore.remote.http_client import Connection, Reply, in_turn
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
-from graphstore.values.findings import BranchInfo, Merge, MergeConflict, ViewDiff
+from graphstore.values.findings import BranchInfo, Counterfact, Merge, MergeConflict, ViewDiff
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Coordinate, Snapshot
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
@@ -299,8 +299,42 @@ class RemoteView(Remote, View):
         return id(self._line), self._branch, self._valid, self._tx
 
 
+class RemoteCounterfactual(RemoteView):
+    """A counterfactual view of a remote store. `left_out`, `omitted` and `by_effects`: as of `Counterfactual`."""
+
+    def __init__(
+        self, line: Connection, branch: str | None, without: str, found: Counterfact, at: Coordinate
+    ) -> None:
+        super().__init__(line, branch, instant(at.valid), instant(at.tx))
+        self._query["without"] = without
+        self.counterfact = found
+        self.left_out, self.omitted, self.by_effects = found.left_out, found.omitted, found.by_effects
+
+    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> RemoteCounterfactual:
+        """The same at another coordinate; each axis defaults to this one."""
+        at = Coordinate(
+            valid=self.at.valid if valid is None else moment(instant(valid, "valid")),
+            tx=self.at.tx if tx is None else moment(instant(tx, "tx")),
+        )
+        return RemoteCounterfactual(self._line, self._branch, self._query["without"], self.counterfact, at)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*super()._key(), self._query["without"])
+
+
 class _Served(Remote, Store):
     """What a remote store and its branches both can do."""
+
+    @_documented_as(Store.without)
+    def without(self, **omitted: Any) -> Any:
+        given = {
+            name: iso(instant(getattr(value, "tx", value), "tx")) if name == "tx" else value
+            for name, value in omitted.items()
+            if value is not None
+        }
+        found = self._ask("without", (), given)
+        text = ",".join(f"{name}={value}" for name, value in given.items())
+        return RemoteCounterfactual(self._line, self._branch, text, found, found.at)
 
     @property
     def url(self) -> str:

@@ -37,6 +37,7 @@ from graphstore.server.requests import (
 )
 from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
 from graphstore.server.shortening import shortened
+from graphstore.store import counterfactual
 from graphstore.values import file_access
 from graphstore.values.doors import DOOR, SIGNER, through
 from graphstore.values.findings import Recorded
@@ -121,6 +122,7 @@ class Calling:
     ) -> None:
         self.store, self.limits, self.metrics, self.read_only = store, limits, metrics, read_only
         self._files = files or CallFiles()
+        self._counterfactual: tuple[tuple[Any, ...], counterfactual.Counterfactual] | None = None
         self._loop = asyncio.get_running_loop()
         self._apart = ExitStack()
         self._workers = self._apart.enter_context(
@@ -405,6 +407,8 @@ class Calling:
     def _reader(self, call: Call, apart: Apart) -> Reader:
         line = self.line(apart)
         _refuse_trunk(call, apart)
+        if apart.without is not None:
+            return self._without(call, line, apart)
         if apart.valid is None and apart.tx is None and apart.as_of is None:
             return line
         if call.on != "view":
@@ -412,6 +416,21 @@ class Calling:
                 f"{call.name} is asked of the store, not at a coordinate. Leave valid, tx and as_of out."
             )
         return line.as_of(apart.as_of, valid=apart.valid, tx=apart.tx)
+
+    def _without(self, call: Call, line: Store, apart: Apart) -> Reader:
+        """Return the counterfactual view that is asked. The last one is kept for the next questions, while nothing is written."""
+        if self.scoped is not None:
+            raise Refused(403, "without is of the whole store. It wants a token without scopes.")
+        if call.on != "view" or apart.as_of is not None:
+            raise InvalidError(
+                f"{call.name} is asked without nothing. Leave without out, and as_of beside it."
+            )
+        assert apart.without is not None
+        wanted = apart.branch, apart.without, line._last_tx
+        if self._counterfactual is None or self._counterfactual[0] != wanted:
+            made = line.without(**counterfactual.arguments(apart.without))
+            self._counterfactual = wanted, made
+        return self._counterfactual[1].as_of(valid=apart.valid, tx=apart.tx)
 
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
         line = self.line(apart)

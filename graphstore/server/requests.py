@@ -30,7 +30,7 @@ Headers = dict[bytes, bytes]
 JSON = b"application/json"
 _LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # of a body that is refused: so many bytes, so many seconds
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_APART = ("valid", "tx", "as_of", "branch", "author", "transaction", "seconds", "fields", "brief", "part")
+_APART = ("valid", "tx", "as_of", "without", "branch", "author", "transaction", "seconds", "fields", "brief", "part")
 
 
 class Response(NamedTuple):
@@ -111,6 +111,7 @@ class Apart(NamedTuple):
     valid: str | None = None
     tx: str | None = None
     as_of: str | None = None
+    without: str | None = None
     branch: str | None = None
     author: str | None = None
     transaction: str | None = None

@@ -15,9 +15,10 @@ from graphstore.values.period import OPEN, instant, moment
 from graphstore.write.recorded_calls import Call, LinkSaid, Operation, Reader, Recorded, Version
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore, Store
     from graphstore.values.findings import MergeConflict
 
+Line = Any
+"""A store, or a branch of one. Their module imports this one."""
 _CHOICE = re.compile(r" the (trunk|branch) is followed")
 _NOT_SHOWN = "what was called is not in the chain"
 _EVENT = (
@@ -33,10 +34,10 @@ class Skipped(Exception):
 class Again:
     """Makes calls again on a line of a store."""
 
-    def __init__(self, made: GraphStore, of: GraphStore, reader: Reader) -> None:
+    def __init__(self, made: Line, of: Line, reader: Reader) -> None:
         self._made, self._of, self._reader = made, of, reader
 
-    def begin(self, line: Store, recorded: Recorded) -> None:
+    def begin(self, line: Line, recorded: Recorded) -> None:
         """Begin with the calls of a transaction on a line."""
         self._line, self._recorded = line, recorded
 
@@ -351,7 +352,10 @@ class Again:
             before = self._line._author
             self._line._author = self._recorded.author
             try:
-                self._line.bulk_load(**{name: table or None for name, table in tables.items()})
+                self._line.bulk_load(
+                    nodes=tables["nodes"] or None, versions=tables["versions"] or None,
+                    events=tables["events"] or None, links=tables["links"] or None,
+                )  # fmt: skip
             finally:
                 self._line._author = before
 

@@ -10,22 +10,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFoundError
 from graphstore.ledger.chain import FORGETTING, OF_BRANCHES, TOUCH, UNDO, Verbatim
 from graphstore.ledger.database import Database
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import Ledger
-from graphstore.store.calls_again import Again, Skipped
-from graphstore.values.findings import LeftOut
+from graphstore.store.calls_again import Again, Line, Skipped
+from graphstore.values.findings import Counterfact, LeftOut
 from graphstore.values.inputs import text_of
 from graphstore.values.period import Instant, TimeLike, exactly, moment
 from graphstore.view.view import View
 from graphstore.write.recorded_calls import Call, Operation, Reader, Recorded
-
-if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore, Store
 
 _SECOND = 1_000_000
 
@@ -73,10 +70,13 @@ class Counterfactual(View):
     again by their effects, since release 0.1 recorded them without the arguments given: a bound that was not given then counts as given.
     """
 
-    __slots__ = ("_of", "_store", "by_effects", "left_out", "omitted")
+    __slots__ = ("_of", "_of_core", "_store", "by_effects", "left_out", "omitted")
 
-    def __init__(self, store: GraphStore, line: Store, valid: Instant, tx: Instant, done: _Doing) -> None:
-        super().__init__(line._core, valid, tx)
+    def __init__(
+        self, store: Line, line: Line, of: Line, coordinate: tuple[Instant, Instant], done: _Doing
+    ) -> None:
+        super().__init__(line._core, *coordinate)
+        self._of_core = of._core
         self._store = store  # which lasts as long as a view of it
         self._of = done.of._ledger
         self.left_out: tuple[LeftOut, ...] = tuple(done.left_out)
@@ -95,6 +95,18 @@ class Counterfactual(View):
         if tx is not None:
             made._tx = min(self._store._time(tx, "tx", "tx"), self._tx)
         return made
+
+    @property
+    def counterfact(self) -> Counterfact:
+        """What was omitted and left out, and how what is believed differs."""
+        now = View(self._of_core, self._valid, self._tx)
+        return Counterfact(
+            at=self.at,
+            omitted=self.omitted,
+            by_effects=self.by_effects,
+            left_out=self.left_out,
+            difference=now.compare(self),
+        )
 
     def __copy__(self) -> Counterfactual:
         made = object.__new__(Counterfactual)
@@ -119,23 +131,21 @@ class _Clock:
 class _Doing:
     """The calls of a chain, done again without some."""
 
-    def __init__(self, store: GraphStore, omitted: Omitted) -> None:
+    def __init__(self, store: Line, omitted: Omitted) -> None:
         self.of, self.wanted = store, omitted
         self.left_out: list[LeftOut] = []
         self.omitted, self.by_effects = 0, False
         self._clock = _Clock()
 
-    def done(self, now: Instant) -> GraphStore:
+    def done(self, now: Instant) -> Line:
         """Return the store in memory. `now`: the instant at which its clock stops."""
-        from graphstore.store.store import GraphStore
-
         reader = Reader()
         transactions = list(reader.transactions(self.of._ledger.verbatim()))
         first = self._first(transactions)
         place = Folder.in_memory()
         place.hold()
         self._copy(place, (line for each in transactions[:first] for line in each.lines))
-        made = GraphStore(
+        made = type(self.of)(
             place, clock=self._clock, driver=self.of._core.graphs.driver, durability="none", author=None
         )
         again = Again(made, self.of, reader)
@@ -164,7 +174,7 @@ class _Doing:
     def _any(self, recorded: Recorded) -> bool:
         return any(self.wanted.fits(call, recorded.tx) for call in recorded.calls)
 
-    def _transaction(self, made: GraphStore, again: Again, recorded: Recorded) -> None:
+    def _transaction(self, made: Line, again: Again, recorded: Recorded) -> None:
         kept = []
         for call in recorded.calls:
             if self.wanted.fits(call, recorded.tx):
@@ -216,7 +226,7 @@ class _Doing:
 
 
 def without(
-    store: Store,
+    store: Line,
     *,
     source: str | None = None,
     author: str | None = None,
@@ -237,12 +247,30 @@ def without(
     doing = _Doing(trunk, Omitted(source, author, id, tx))
     made = doing.done(max(valid, known))
     if not doing.omitted and (id is not None or tx is not None):
+        made.close()
         what = f"of {id!r}" if id is not None else f"at tx {exactly(tx or 0)}"
         raise NotFoundError(
             f"no operation {what} was recorded by these. changes() lists them, operations(id) those of one thing."
         )
     with ExitStack() as stack:
         stack.callback(made.close)
-        line = made if store is trunk else made.on(store.name)  # type: ignore[attr-defined]
+        line = made if store is trunk else made.on(store.name)
         stack.pop_all()
-    return Counterfactual(made, line, valid, known, doing)
+    return Counterfactual(made, line, store, (valid, known), doing)
+
+
+ARGUMENTS = ("source", "author", "id", "tx")
+"""What names the omitted operations."""
+
+
+def arguments(text: str) -> dict[str, str]:
+    """Return what a text such as `author=ben` or `source=crawler,author=ben` names. Raises InvalidError for one that names nothing."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not value or name.strip() not in ARGUMENTS or name.strip() in found:
+            raise InvalidError(
+                f"without {text!r} is none. Give source=, author=, id= or tx=, such as author=ben."
+            )
+        found[name.strip()] = value
+    return found

@@ -86,6 +86,10 @@ class ScopedStore(GraphStore):
         self._of._usable()
         super()._usable()
 
+    def without(self, **_: Any) -> NoReturn:
+        """Refused: what was left out would tell of what is outside."""
+        raise InvalidError(_OUTSIDE)
+
     def close(self) -> None:
         """Let go of the graphs. The whole store stays open."""
         self._let_go("the store is closed.")

@@ -11,6 +11,7 @@ from pydantic import field_serializer
 from graphstore.errors import NotFoundError
 from graphstore.values.models import (
     UPRIGHT,
+    Coordinate,
     Event,
     How,
     Link,
@@ -296,6 +297,27 @@ class Contradiction(Value):
     about: str | None = None
     overlap: float | None = None
     decision: str | None = None
+
+
+class Counterfact(Value):
+    """What would be believed if some operations had never been recorded: how many were omitted, which could not be done without them, and the difference
+    from what is believed to that. `by_effects`: whether some were done again by their effects alone, as release 0.1 recorded them."""
+
+    at: Coordinate
+    omitted: int
+    by_effects: bool
+    left_out: tuple[LeftOut, ...]
+    difference: ViewDiff
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.omitted} operations omitted, {len(self.left_out)} that need them left out",
+            str(self.difference),
+        ]
+        lines += [f"left out: {each.verb} {each.subject}: {each.reason}" for each in self.left_out]
+        if self.by_effects:
+            lines.append("some operations are of release 0.1, and were done again by their effects")
+        return "\n".join(lines)
 
 
 class BranchInfo(Value):

@@ -146,7 +146,7 @@ class Reader:
             made.entities[entity[0]] = self.entities[entity[0]] = entity
         self._versions(head, bodies, ops, first, made)
         self._links(head, bodies, ops, first, made)
-        for id, at, op in head.get("seen", ()):
+        for _, at, op in head.get("seen", ()):
             ops[first + op].seen = at
 
     def _versions(

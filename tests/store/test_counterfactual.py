@@ -52,6 +52,13 @@ def answers(view_at: Any) -> dict[tuple[Any, ...], Any]:
     return found
 
 
+def operations(store: GraphStore) -> int:
+    """How many operations the open transaction knows."""
+    working = store._core.working
+    assert working is not None
+    return len(working.o_tx)
+
+
 def play(
     program: list[tuple[Step, str]], sizes: list[int], without: str | None, silent: set[int]
 ) -> tuple[GraphStore, Hours]:
@@ -66,10 +73,10 @@ def play(
         with store.transaction(author=group[0][1]):
             for number, (step, _) in enumerate(group, at - size):
                 if group[0][1] != without and number not in silent:
-                    count = len(store._core.working.o_tx)
+                    count = operations(store)
                     with suppress(GraphStoreError, StopIteration):
                         tell_store(store, step)
-                    if without is None and len(store._core.working.o_tx) == count:
+                    if without is None and operations(store) == count:
                         silent.add(number)
     return store, hours
 

@@ -9,6 +9,7 @@ from graphstore.events.timeline import record_message
 from tests.conftest import BOOM, START, Clock, after
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("without", {"author": "nobody"}),
     ("node", {"id": "jwt"}),
     ("event", {"id": "boom"}),
     ("history", {"id": "jwt"}),
