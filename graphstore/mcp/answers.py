@@ -425,7 +425,7 @@ class Difference(Answer):
     changed: tuple[Thing, ...] = ()
     links_added: tuple[LinkLine, ...] = ()
     links_removed: tuple[LinkLine, ...] = ()
-    needed_them: tuple[str, ...] = ()
+    needed_them: tuple[str, ...] = Field((), json_schema_extra=RARE)
 
     def _lines(self) -> Iterable[str]:
         if self.before:

@@ -89,9 +89,9 @@ class Graph(Tools):
         new: int | None = None,
         before_valid: str | None = None,
         before_tx: str | None = None,
-        without: Annotated[str | None, Field(description="source=crawler")] = None,
+        without: Rare = None,
     ) -> answers.Difference:
-        """What changed: in a thing between versions old and new (the last two), or in all from before_valid, before_tx to valid, tx; or would had a source, author, id or tx never been."""
+        """Changes: in a thing from version old to new, in all from before_valid, before_tx; or without="author=ben" (id, tx, source)."""
         if without is not None:
             return self._without(question, without, id)
         if before_valid is not None or before_tx is not None:
