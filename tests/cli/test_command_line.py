@@ -36,7 +36,7 @@ COMMANDS = [
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "embedder", "reembed", "memory", "working", "context", "index",
-    "branch", "branches", "compare", "merge", "pull", "delete-branch", "link-history",
+    "branch", "branches", "compare", "without", "merge", "pull", "delete-branch", "link-history",
     "serve", "page", "mcp", "shell",
 ]  # fmt: skip
 
