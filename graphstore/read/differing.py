@@ -141,9 +141,7 @@ class _Pair(NamedTuple):
         return self.after is not None
 
 
-def _differing_lines(
-    before: Point, after: Point, are_rows_shared: bool
-) -> tuple[list[_Pair], list[Moved]]:
+def _differing_lines(before: Point, after: Point, are_rows_shared: bool) -> tuple[list[_Pair], list[Moved]]:
     links = _apart(before, after, HOLDING_LINKS, links=True)
     moved = [Moved(pair.before, pair.after) for pair in links if not (pair.is_before and pair.is_after)]
     return _apart(before, after, HOLDING, links=False, are_rows_shared=are_rows_shared), moved

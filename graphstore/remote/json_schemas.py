@@ -131,7 +131,10 @@ _GIVEN_BY_NAME: dict[str, Schema] = {
     "Reader": {
         "anyOf": [
             TEXT,
-            record({name: {"type": ["string", "null"]} for name in ("valid", "tx", "branch", "without")}, closed=True),
+            record(
+                {name: {"type": ["string", "null"]} for name in ("valid", "tx", "branch", "without")},
+                closed=True,
+            ),
         ]
     },
 }

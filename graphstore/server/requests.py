@@ -30,7 +30,19 @@ Headers = dict[bytes, bytes]
 JSON = b"application/json"
 _LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # of a body that is refused: so many bytes, so many seconds
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_APART = ("valid", "tx", "as_of", "without", "branch", "author", "transaction", "seconds", "fields", "brief", "part")
+_APART = (
+    "valid",
+    "tx",
+    "as_of",
+    "without",
+    "branch",
+    "author",
+    "transaction",
+    "seconds",
+    "fields",
+    "brief",
+    "part",
+)
 
 
 class Response(NamedTuple):

@@ -310,7 +310,9 @@ class Reader(Painted):
         here, there = self._both(other)
         if here._reads_as(there):
             return here._by_rows(differing.compare, *there._coordinate())
-        return here._by_rows(lambda point: differing.compare_lines(point, there._point(), here._shares_rows(there)))
+        return here._by_rows(
+            lambda point: differing.compare_lines(point, there._point(), here._shares_rows(there))
+        )
 
     def changes_to(self, other: Reader) -> Result:
         """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
@@ -321,7 +323,9 @@ class Reader(Painted):
         if here._reads_as(there):
             rows = here._by_rows(differing.field_rows, *there._coordinate())
         else:
-            rows = here._by_rows(lambda point: differing.field_rows_of_lines(point, there._point(), here._shares_rows(there)))
+            rows = here._by_rows(
+                lambda point: differing.field_rows_of_lines(point, there._point(), here._shares_rows(there))
+            )
         types = ["STRING"] * 6 + ["TIMESTAMP"] * 2 + ["STRING"] * 2
         return Result(differing.FIELDS, rows, types=types)
 
