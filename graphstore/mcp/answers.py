@@ -327,7 +327,7 @@ class Why(Answer):
     causes: tuple[Reached, ...] = ()
     rests_on: tuple[LinkLine, ...] = ()
     replaces: tuple[LinkLine, ...] = ()
-    readers: tuple[Reader, ...] = ()
+    readers: tuple[Reader, ...] = Field((), json_schema_extra=RARE)
     truncated: bool = False
 
     def _lines(self) -> Iterable[str]:
@@ -556,7 +556,7 @@ class Written(Answer):
     """What the answers of tools that write have: `tx`, the transaction, by which `undo` takes it back; none where nothing was written."""
 
     tx: datetime | None = None
-    readers: tuple[Reader, ...] = ()
+    readers: tuple[Reader, ...] = Field((), json_schema_extra=RARE)
 
     def _tail(self) -> Iterable[str]:
         yield from (f"  no longer holds in what was answered to {each}" for each in self.readers)

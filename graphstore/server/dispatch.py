@@ -21,7 +21,7 @@ from graphstore.ledger.ledger import DoneElsewhere
 from graphstore.remote import calls as contract
 from graphstore.remote import codec
 from graphstore.remote.calls import Call
-from graphstore.server import call_files, recording, resent
+from graphstore.server import call_files, read_records, resent
 from graphstore.server.call_files import CallFiles, Download
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
@@ -293,7 +293,7 @@ class Calling:
 
         def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
-            with recording.noting_write(line, wrote):
+            with read_records.noting_write(line, wrote):
                 if author is None or author == line._author:
                     return encode(self._run(call, line, args, line))
                 with line._writer:
@@ -308,9 +308,7 @@ class Calling:
             body = await self.scoped.write(work, apart, request)
         else:
             body = await self._once(request, work, alone=alone, within=apart.transaction)
-        readers = (
-            await self.aside(partial(recording.readers_header, self.line(apart), wrote)) if wrote else ()
-        )
+        readers = await self.aside(partial(read_records.readers_header, self.line(apart), wrote)) if wrote else ()
         return Response(200, body, (*self.told(), *readers), kind)
 
     def told(self) -> tuple[tuple[bytes, bytes], ...]:

@@ -44,7 +44,7 @@ from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
 from graphstore.server.metrics import Metrics, gauges_of
 from graphstore.server.openapi import described
-from graphstore.server.recording import READER, ReadRecord
+from graphstore.server.read_records import READER, ReadRecord
 from graphstore.server.requests import (
     Apart,
     ClientGone,

@@ -13,8 +13,8 @@ from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import OPEN, Instant, instant, moment
 
 if TYPE_CHECKING:
-    from graphstore.store.whole_store import WholeStore
     from graphstore.view.view import View
+    from graphstore.write.writer import Writer
 
 RESTS = ("derived_from", "supports", "caused_by")
 _DEPTH = 10  # links from an invalidated thing to what rests on it
@@ -24,6 +24,7 @@ SELECT 1 FROM entity e CROSS JOIN changed c ON c.entity = e.number CROSS JOIN op
 WHERE e.id = ?1 AND c.valid_from <= ?2 AND c.valid_to > ?2 AND o.tx > ?3 AND o.tx <= ?4 LIMIT 1
 """
 
+_SUBJECTS = "SELECT DISTINCT subject FROM operation WHERE tx = ?"
 _TURNS = """
 WITH thing (number) AS (SELECT number FROM entity WHERE id = ?1)
 SELECT p.valid_from FROM thing t CROSS JOIN period p ON p.entity = t.number WHERE p.tx_to > ?2 AND p.tx_to <= ?3 OR p.tx_from > ?2 AND p.tx_from <= ?3
@@ -42,23 +43,22 @@ class Outdated(NamedTuple):
     change: Change | None
 
 
-def readers_of(store: WholeStore, ids: Iterable[str], before: Instant = OPEN) -> list[Reading]:
+def readers_of(store: Writer, ids: Iterable[str], before: Instant = OPEN) -> list[Reading]:
     """Return the recorded readings of things by answers that did not know what was done at `before` or later, newest first."""
     _write_batch(store)
     rows = readings.readings_of(store._ledger.database, ids, branch_of(store), before)
     return [_reading(row) for row in rows if readings.is_within(row, store._seen_scopes)]
 
 
-def readers_of_write(store: WholeStore, tx: Instant) -> list[Reading]:
+def readers_of_write(store: Writer, tx: Instant) -> list[Reading]:
     """Return the earlier readings of what a transaction invalidated or made shaky, newest first."""
     _write_batch(store)
     if not readings.is_recorded(store._ledger.database):
         return []
     after = store.as_of(tx=moment(tx))
-    done = store.changes(since=moment(tx - 1), until=moment(tx))
     found: dict[str, None] = {}
-    for id in dict.fromkeys(each.subject for each in done):
-        found |= dict.fromkeys(_concerned(after, id))
+    for (subject,) in store._core.rows.database.rows(_SUBJECTS, (tx,)):
+        found |= dict.fromkeys(_concerned(after, subject))
     for id in list(found):
         found |= dict.fromkeys(each.id for each in after.walk(id, RESTS, _DEPTH, "in").nodes)
     fallen = [
@@ -69,7 +69,7 @@ def readers_of_write(store: WholeStore, tx: Instant) -> list[Reading]:
     return readers_of(store, fallen, tx) if fallen else []
 
 
-def _write_batch(store: WholeStore) -> None:
+def _write_batch(store: Writer) -> None:
     """Have what was answered a moment ago written, except within a transaction of this thread."""
     recorder = store._lines[0]._recorder
     if recorder is not None and not store._ledger.database.writes_here:
@@ -82,7 +82,7 @@ def _reading(row: ReadingRow) -> Reading:
     )  # fmt: skip
 
 
-def no_longer_hold(store: WholeStore, agent: Agent, tx: Instant) -> list[Outdated]:
+def no_longer_hold(store: Writer, agent: Agent, tx: Instant) -> list[Outdated]:
     """Return the things in answers to an agent that no longer hold as known at a tx, the latest reading first; without those it was notified of.
 
     Of a thing that stood in the answer, the valid time that was asked counts, and the present if that was asked. Of another one (a plan, something
@@ -103,7 +103,7 @@ def no_longer_hold(store: WholeStore, agent: Agent, tx: Instant) -> list[Outdate
     return list(found.values())
 
 
-def branch_of(store: WholeStore) -> str:
+def branch_of(store: Writer) -> str:
     """Return the name of the branch that a store is; '' for the trunk."""
     return getattr(store, "name", "")
 
@@ -117,7 +117,7 @@ def _concerned(view: View, id: str) -> list[str]:
     return [about.node.id] if isinstance(about, Inspection) else [about.source.id, about.target.id]
 
 
-def _became(store: WholeStore, id: str, before: Instant, after: Instant, valid: Instant) -> str | None:
+def _became(store: Writer, id: str, before: Instant, after: Instant, valid: Instant) -> str | None:
     """Return what became of a thing at a valid time between two tx: its standing, or "revised"; None if it did not stand before, or stands as it did."""
     old, new = _standing(store, id, valid, before), _standing(store, id, valid, after)
     if old is None or new is None or old.standing not in UPRIGHT:
@@ -129,19 +129,19 @@ def _became(store: WholeStore, id: str, before: Instant, after: Instant, valid: 
     return "revised" if is_other and store._core.rows.database.rows(_CHANGED, values) else None
 
 
-def _turning_points(store: WholeStore, id: str, before: Instant, after: Instant) -> list[Instant]:
+def _turning_points(store: Writer, id: str, before: Instant, after: Instant) -> list[Instant]:
     """Return the valid times at which something that was recorded of a thing between two tx begins."""
     return [valid for (valid,) in store._core.rows.database.rows(_TURNS, (id, before, after))]
 
 
-def _standing(store: WholeStore, id: str, valid: Instant, tx: Instant) -> Node | Event | None:
+def _standing(store: Writer, id: str, valid: Instant, tx: Instant) -> Node | Event | None:
     try:
         return store.as_of(valid=moment(valid), tx=moment(tx)).inspect(id).node
     except NotFoundError:
         return None
 
 
-def _last_change(store: WholeStore, row: ReadingRow) -> Change | None:
+def _last_change(store: Writer, row: ReadingRow) -> Change | None:
     """Return the last operation on a thing since it was read."""
     since = [each for each in store.operations(row.id) if instant(each.tx) > row.known]
     return since[-1] if since else None
