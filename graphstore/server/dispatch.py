@@ -308,7 +308,9 @@ class Calling:
             body = await self.scoped.write(work, apart, request)
         else:
             body = await self._once(request, work, alone=alone, within=apart.transaction)
-        readers = await self.aside(partial(read_records.readers_header, self.line(apart), wrote)) if wrote else ()
+        readers = (
+            await self.aside(partial(read_records.readers_header, self.line(apart), wrote)) if wrote else ()
+        )
         return Response(200, body, (*self.told(), *readers), kind)
 
     def told(self) -> tuple[tuple[bytes, bytes], ...]:
