@@ -161,7 +161,9 @@ class Recorder:
         Args:
             timeout: seconds to wait for other writers.
         """
-        with self._writing:
+        if not self._writing.acquire(timeout=timeout):
+            return
+        try:
             while self._waiting or self._marks:
                 count, marks = len(self._waiting), len(self._marks)
                 try:
@@ -173,6 +175,8 @@ class Recorder:
                     self._report(f"{count} answers were not recorded: {error!r}")
                     self.lost += count
                     self._drop(count, marks)
+        finally:
+            self._writing.release()
 
     def close(self) -> None:
         """Write what waits and end. What cannot be written now is lost, and counted."""

@@ -105,7 +105,7 @@ class Reads:
 
     def _notice(self, agent: Agent) -> str:
         """Return the notice of an agent's answers that no longer hold, empty where there is none, and note that it was given."""
-        self._recorder.flush()
+        self._recorder.flush(readers.SECONDS)
         with self._lock:
             tx = self._store._last_tx
             found = [

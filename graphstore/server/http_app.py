@@ -513,6 +513,7 @@ class Door:
             "streams": self._streams.total(),
             "exports": self._exports.total(),
             "transaction_open": int(calling.serving.in_transaction),
+            "readings_lost": 0 if self._store._recorder is None else self._store._recorder.lost,
             "tables_thrown_away": self._store._tables_thrown_away(),
             **gauges_of(stats),
             **calling.memory(),

@@ -39,6 +39,7 @@ _HELP = {
     "checkpoints_total": "Times at which this server saw that the WAL had been written into the ledger, by any process.",
     "wal_bytes": "Size of the WAL, the file ledger.db-wal.",
     "transaction_open": "Whether a transaction is open.",
+    "readings_lost": "Answers whose contents could not be recorded.",
     "tables_thrown_away": "Graph tables that were thrown away because the engine failed in them.",
     "store_nodes": "Nodes of the store.",
     "store_events": "Events of the store.",

@@ -65,6 +65,8 @@ class ReadRecord:
 
     def __init__(self, store: GraphStore, *, every: bool = False, days: float | None = None) -> None:
         self._store, self._every, self._days = store, every, days
+        if days is not None:
+            store._record_reads(days)
 
     def within(self, store: GraphStore) -> ReadRecord:
         """Return the same for a part of the store."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RESTS = ("derived_from", "supports", "caused_by")
 _DEPTH = 10  # links from an invalidated thing to what rests on it
-_SECONDS = 0.5  # that a batch of this process may take before readings are listed
+SECONDS = 0.1  # that a batch of this process may take before readings are listed
 _CHANGED = """
 SELECT 1 FROM entity e CROSS JOIN changed c ON c.entity = e.number CROSS JOIN operation o ON o.number = c.operation
 WHERE e.id = ?1 AND c.valid_from <= ?2 AND c.valid_to > ?2 AND o.tx > ?3 AND o.tx <= ?4 LIMIT 1
@@ -73,7 +73,7 @@ def _write_batch(store: Writer) -> None:
     """Have what was answered a moment ago written, except within a transaction of this thread."""
     recorder = store._lines[0]._recorder
     if recorder is not None and not store._ledger.database.writes_here:
-        recorder.flush(_SECONDS)
+        recorder.flush(SECONDS)
 
 
 def _reading(row: ReadingRow) -> Reading:
