@@ -113,6 +113,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("page.settings", {}),
     ("memory.layer_stats", {}),
     ("recipes", {}),
+    ("readers_of", {"id": "jwt"}),
     ("recipe", {"name": "links_by_kind"}),
     ("recipe", {"name": "taken_back", "valid": "2026-03-01"}),
     ("memory.layers", {}),
