@@ -106,12 +106,12 @@ _TAKEN_IN_SLOT = f"""
 SELECT t.entity, t.version, t.valid_from, t.valid_to, min(
     coalesce((SELECT min(k.valid_from) FROM taken k WHERE k.entity = e.number AND k.version >= 0), {OPEN}),
     coalesce((SELECT p.valid_from FROM period p WHERE p.entity = e.number AND p.closed_by IS NULL ORDER BY p.valid_from LIMIT 1), {OPEN})
-  ), EXISTS (SELECT 1 FROM version v CROSS JOIN given_end g ON g.operation = v.operation WHERE v.entity = e.number AND v.ordinal = 1)
+  ), EXISTS (SELECT 1 FROM given_end g WHERE g.operation = (SELECT min(o.number) FROM operation o WHERE o.subject = e.id))
 FROM entity e CROSS JOIN taken t ON t.entity = e.number WHERE e.key = ? AND e.scope = ? AND t.valid_from < ? AND t.valid_to > ?
 """
 _TAKEN_AT = "SELECT entity, version, valid_from, valid_to, tx_from, tx_to FROM taken_ever WHERE entity = ? AND tx_from <= ? AND tx_to >= ? ORDER BY number"
 _HAS_GIVEN_END = """
-SELECT EXISTS (SELECT 1 FROM version v CROSS JOIN given_end g ON g.operation = v.operation WHERE v.entity = ? AND v.ordinal = 1)
+SELECT EXISTS (SELECT 1 FROM given_end g WHERE g.operation = (SELECT min(o.number) FROM operation o WHERE o.subject = (SELECT id FROM entity WHERE number = ?)))
 """
 _REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.number"
 _TOLD = """
@@ -516,7 +516,7 @@ class WorkingSet(Index):
     def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken, Instant]]:
         """Return what is stated of the values of a slot over a part of a period and does not hold, each with its entity, and since when that is stated."""
         known = {*dict.keys(self.taken), *dict.keys(self.now_of)}
-        looked_at = {ent for ent in known if self.slot_of(ent) == slot}
+        looked_at = {ent for ent in known if ent < len(self.key) and self.slot_of(ent) == slot}  # no verb that was taken back
         found = []
         for ent, *piece, start, is_given in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0]):
             if ent < self._things and ent not in looked_at:
