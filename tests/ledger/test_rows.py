@@ -44,6 +44,7 @@ def fill(store: GraphStore) -> None:
     store.add_node("fact", {"says": "later"}, id="later", supersedes=["plan"], derived_from=["rumour"])
     store.link("later", "leans_on", "cause", reason="it was said")
     store.add_node("fact", {"says": "tagged"}, tags=["hot"])
+    store.add_node("fact", {"says": "for a while"}, valid_from="2020-01-01", valid_to="2021-01-01")
     record_message(store, "TEXT", "the pump stands", sender="ana", thread="t1", trace_id="one")
     failed = {"fingerprint": "pump", "metadata": {"scope": "team"}}
     store.record_event("incident", "the pump failed", id="evt-pump", **failed)
