@@ -15,7 +15,7 @@ TYPES   := types-linux types-win32 types-darwin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: $(TYPES) help demo test test-rest test-ladybug test-http test-spark fuzz releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
+.PHONY: $(TYPES) help demo test test-rest test-ladybug test-http test-spark fuzz worlds releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -47,7 +47,10 @@ fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MIN
 schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: three minutes
 	$(BIN)/python tools/schema_check.py $(ARGS)
 
-releases: $(VENV)/dev  ## answers beside those of release 0.1 on random histories: ANSWERS= (5000000), ARGS="--first 1000"
+worlds: $(VENV)/dev  ## how things stand in random worlds, beside the oracle: ANSWERS= (5000000), ARGS="--first 1000"
+	$(BIN)/python -m lab worlds --answers $(or $(ANSWERS),5000000) $(ARGS)
+
+releases: $(VENV)/dev  ## answers beside those of another release on random histories: ANSWERS= (5000000), ARGS="--commit v0.1 --first 1000"
 	$(BIN)/python -m lab releases --answers $(or $(ANSWERS),5000000) $(ARGS)
 
 lab: $(VENV)/dev  ## real processes on one store under kills, stops and failing system calls: LAB_MINUTES= (60), ARGS="--seed 1 --only kill"

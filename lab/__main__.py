@@ -1,7 +1,8 @@
 """`python -m lab --minutes 10 --seed 1 --only kill fault`: rounds until the time is over; prints what was done, and what was found with its seed.
 
 `python -m lab fuzz journal --minutes 1`: a fuzzer of journal, dump, imports, wire, mcp or cypher. `python -m lab oracle --operations 1000000`: random
-programs beside the oracle. `python -m lab releases --answers 1000000`: this release beside release 0.1.
+programs beside the oracle. `python -m lab worlds --answers 5000000`: how things stand in random worlds, beside the oracle. `python -m lab releases --answers
+1000000`: this release beside another one.
 """
 
 from __future__ import annotations
@@ -69,6 +70,10 @@ def main(arguments: list[str]) -> int:
         from lab import oracle  # it needs the tests and hypothesis
 
         return oracle.main(arguments[1:])
+    if arguments[:1] == ["worlds"]:
+        from lab import worlds  # it needs the tests
+
+        return worlds.main(arguments[1:])
     if arguments[:1] == ["releases"]:
         return releases.main(arguments[1:])
     return lab(arguments)

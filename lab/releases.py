@@ -1,7 +1,7 @@
 """Compares the answers of this release with those of another one on random histories: `python -m lab releases --answers 5000000`.
 
-Each release plays the same histories by `answers.py` in a process of its own, from its own commit. The answers of release 0.1, which kept everything in memory, are
-what those of this one must equal.
+Each release plays the same histories by `answers.py` in a process of its own, from its own commit. Since the rules of what holds and how it stands are others than
+those of release 0.1, it differs from that one; `--commit` names one with the same rules.
 """
 
 from __future__ import annotations

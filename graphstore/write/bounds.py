@@ -127,7 +127,7 @@ class Bounds(Linking):
             self.settle(slot, [(start, stop) for _, start, stop in pieces])
             return
         for ver, start, stop in pieces:
-            for part in without_all((start, stop), self.limits(old, (start, stop))):
+            for part in without_all((start, stop), self.limits(old, (start, stop))) if ver != ENDED else ():
                 self._restore(old, ver, part)
         self.enforce(old)
 
