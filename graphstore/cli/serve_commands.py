@@ -346,9 +346,7 @@ def mcp(
     if branch is not None:
         CHOSEN.set(branch)
     where = None if http is None else transport.address(http)
-    token = (
-        token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get("GRAPHSTORE_TOKEN")
-    )
+    token = _token_in(token_file)
     with (
         common.exits_on_sigterm(),
         open_store(store, read_only=read_only, create=not read_only) as opened,
@@ -369,6 +367,11 @@ def mcp(
             transport.over_stdio(opened, **how)
         else:
             transport.over_http(opened, *where, token=token or None, **how)
+
+
+def _token_in(file: Path | None) -> str | None:
+    """Return the bearer token of a file, else that of the environment."""
+    return file.read_text(encoding="utf-8").strip() if file else os.environ.get("GRAPHSTORE_TOKEN")
 
 
 def _agents() -> Any:

@@ -21,6 +21,7 @@ LABELS: tuple[Label, ...] = ("Node", "Event", "Absent")
 LINK_KINDS: Kinds = {
     **dict.fromkeys(("id", "kind", "reason"), "text"),
     "strength": "whole",
+    "history": "truth",
     **dict.fromkeys(
         ("confidence", "created_by", "metadata", "source_standing", "target_standing", "author"), "text"
     ),

@@ -27,7 +27,7 @@ READS: list[tuple[str, ...]] = [
     ("link-history", "coffee", "contradicts", "tea"), ("history", "drinks"), ("show", "drinks"), ("superseded", "drinks"),
     ("diff", "jwt", "1", "2"), ("query", "MATCH (n:Node) RETURN n.id, n.valid_from ORDER BY n.id"),
     ("query", "MATCH (v:Version) RETURN v.ref ORDER BY v.ref", "--tables", "--format", "csv"), ("changes",), ("changes", "--format", "cloudevents"),
-    ("events", "--since", "2026-01-01..2026-03-01"), ("timeline",), ("trace", "0af7651916cd43dd8448eb211c80319c"), ("review",), ("shaky",), ("grounds", "jwt"),
+    ("events", "--since", "2026-01-01..2026-03-01"), ("timeline",), ("trace", "0af7651916cd43dd8448eb211c80319c"), ("review",), ("shaky",), ("grounds", "jwt"), ("readers-of", "jwt"), ("without", "--author", "nobody-here"), ("without", "--id", "jwt"),
     ("recall", "auth tokens"), ("recall", "tea", "--layer", "conversation"), ("topic", "auth"), ("latest", "auth"), ("snapshots",), ("branches",), ("compare", "plan"),
     ("working", "--user", "ana"), ("context", "--user", "ana", "--query", "tea"), ("retention",), ("trust",), ("languages",), ("embedder",), ("verify",), ("stats",),
     ("over", "count", "--since", "2026-01-01", "--until", "2026-03-01", "--step", "1 week", "--kind", "fact"), ("over", "changes", "--since", "2026-01-01", "--until", "2026-03-01", "--axis", "tx"),

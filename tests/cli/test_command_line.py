@@ -238,7 +238,7 @@ def test_add_takes_every_option(folder: Path) -> None:
     assert (node["key"], node["scope"], node["tags"]) == ("api_limit", "eu", ["api", "gateway"])
     assert (node["valid_from"], node["valid_to"]) == ("2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z")
     assert (node["source"], node["trigger"], node["content"]) == ("log", "import", {"limit": 250})
-    links = answer("links", folder, "limit2", "--direction", "out")
+    links = answer("links", folder, "limit2", "--direction", "out", "--valid", "2026-03-15")
     assert sorted((link["kind"], link["target"], link["reason"]) for link in links) == [
         ("corrects", "sessions", "told so"),
         ("supersedes", "limits", "told so"),

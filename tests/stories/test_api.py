@@ -1123,7 +1123,8 @@ def test_a_decided_successor_that_begins_later_is_planned(store, clock):
     store.add_node(
         "fact", {"says": "hall B"}, id="hall-b", valid_from="2026-06-01", supersedes=["hall-a"], reason="let"
     )
-    store.add_node("fact", {"says": "hall C"}, id="hall-c", valid_from="2026-08-01", supersedes=["hall-b"])
+    store.add_node("fact", {"says": "hall C"}, id="hall-c", valid_from="2026-08-01")
+    store.supersede("hall-b", by="hall-c", valid_from="2026-08-01")
 
     found = store.what_superseded("hall-a")
     assert [("hall-b", True, "let"), ("hall-c", True, None)] == [
