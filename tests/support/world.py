@@ -36,7 +36,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("path", {"source": "jwt", "target": "sessions", "kinds": "supersedes"}),
     ("paths", {"source": "jwt", "target": "sessions", "kinds": "supersedes"}),
     ("shaky", {}),
-    ("grounds", {"id": "sum"}),
+    ("grounds", {"id": "jwt"}),
     ("contradictions", {"settled": True}),
     ("contradiction", {"one": "tea", "other": "coffee"}),
     ("whole_id", {"text": "tea"}),
