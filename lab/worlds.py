@@ -10,20 +10,23 @@ import argparse
 import random
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import graphstore
 from graphstore import NotFoundError
 from tests.change.oracle import Oracle
-from tests.change.programs import THINGS, Hours, draw, instants, tell, tell_store
+from tests.change.programs import DAYS, THINGS, TOLD, Hours, draw, instants, tell, tell_store
 
 _SHOWN = 5
+BEGINNINGS = (TOLD, DAYS[0] - timedelta(days=20), DAYS[2])
+"""When a world begins to be told: after all of its times, before them, so that all is planned, or among them."""
 Difference = tuple[datetime, datetime, str, str | None, str | None]
 
 
 def differences(seed: int, steps: int, counts: Counter[str]) -> Iterator[Difference]:
     """Yield where the store and the oracle differ on the world of a seed: tx, valid time, thing, and the standing that each says."""
     hours, clock = Hours(), Hours()
+    hours.now = clock.now = BEGINNINGS[seed % len(BEGINNINGS)]
     program = draw(random.Random(seed), steps, Oracle(hours), hours)
     oracle = Oracle(clock)
     with graphstore.open(":memory:", clock=clock) as store:
