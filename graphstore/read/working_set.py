@@ -542,9 +542,10 @@ class WorkingSet(Index):
         return min(starts, default=None)
 
     def stated_over(self, ent: int, period: Period) -> list[Period]:
-        """Return the parts of a period over which something is stated of an entity, whether it holds there or not."""
+        """Return the parts of a period over which something is stated of an entity, whether it holds there or not. An event that was taken back states nothing."""
         spans = [(self.r_from[row], self.r_to[row]) for row in self.over(self.now_of[ent], period)]
-        spans += [(start, stop) for ver, start, stop in self.taken.get(ent, ()) if ver != ENDED]
+        kept = () if self.is_event[ent] else self.taken.get(ent, ())
+        spans += [(start, stop) for ver, start, stop in kept if ver != ENDED]
         return coalesce(
             (max(a, period[0]), min(b, period[1])) for a, b in spans if a < period[1] and period[0] < b
         )
