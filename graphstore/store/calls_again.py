@@ -267,7 +267,7 @@ class Again:
         self._line.link(
             source, kind, target, reason=None if reason == self._recorded.reason and op.reason is None else reason,
             strength=said.strength, confidence="inferred" if said.inferred else "explicit", created_by=said.created_by,
-            metadata=said.body.get("metadata"), id=None if generated_ids.is_one(said.id) else said.id, **bounds,
+            history=said.history, metadata=said.body.get("metadata"), id=None if generated_ids.is_one(said.id) else said.id, **bounds,
         )  # fmt: skip
 
     def _unlink(self, op: Operation, call: Call) -> None:

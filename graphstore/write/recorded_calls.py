@@ -37,6 +37,7 @@ class LinkSaid:
     sentence: Sentence
     strength: int | None = None
     inferred: bool = False
+    history: bool = False
     created_by: str = "user"
     body: Json = field(default_factory=dict)
     periods: list[tuple[str, str | None]] = field(default_factory=list)
@@ -175,9 +176,9 @@ class Reader:
         for id, source, kind, target in head.get("links", ()):
             self.links[id] = LinkSaid(id, (source, kind, target))
         claims = {}
-        for id, number, strength, inferred, by, body in head.get("claims", ()):
+        for id, number, strength, how, by, body in head.get("claims", ()):
             text = {} if body is None else bodies[body] or {}
-            said = LinkSaid(id, self.links[id].sentence, strength, bool(inferred), by, text)
+            said = LinkSaid(id, self.links[id].sentence, strength, bool(how & 1), bool(how & 2), by, text)
             claims[id, number] = self.links[id] = said
         told = {(id, number): op for id, number, op in head.get("link_told", ())}
         found: dict[int, dict[str, LinkSaid]] = {}
