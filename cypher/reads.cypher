@@ -131,8 +131,8 @@ n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, v.ref AS ref, v.numb
 // macro: LINK_COLUMNS(l)
 // A link with the ids of its ends, a and b.
 l.id AS id, a.id AS source, l.kind AS kind, b.id AS target, l.reason AS reason, l.strength AS strength,
-  l.confidence AS confidence, l.created_by AS created_by, l.metadata AS metadata, l.author AS author, l.told AS recorded_at, l.valid_from AS valid_from,
-  l.valid_to AS valid_to, l.tx_from AS tx_from, TX_TO(l) AS tx_to
+  l.confidence AS confidence, l.history AS history, l.created_by AS created_by, l.metadata AS metadata, l.author AS author, l.told AS recorded_at,
+  l.valid_from AS valid_from, l.valid_to AS valid_to, l.tx_from AS tx_from, TX_TO(l) AS tx_to
 
 // macro: STEP_COLUMNS(l)
 // One step away from b: to a, by which link, why, since when, and when the store learned it.

@@ -122,6 +122,7 @@ CREATE REL TABLE IF NOT EXISTS `__KIND__`(
   reason STRING,
   strength INT64,
   confidence STRING,
+  history BOOLEAN,
   created_by STRING,
   metadata STRING,
   author STRING,

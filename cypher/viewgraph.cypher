@@ -74,6 +74,7 @@ CREATE REL TABLE `__KIND__`(
   reason STRING,
   strength INT64,
   confidence STRING,
+  history BOOLEAN,
   created_by STRING,
   metadata STRING,
   author STRING,

@@ -89,11 +89,16 @@ def columns_of(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
 
 def columns_by_name(columns: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
     """Make columns of the types that their names have in every graph. With `told` comes `remainder`: what was recorded later is a piece of what was said then."""
-    found = {
-        name: (instants if name in _INSTANTS else numbers if name in _NUMBERS else texts)(values)
-        for name, values in columns.items()
-    }
+    found = {name: _column(name, values) for name, values in columns.items()}
     return {**found, "remainder": pc.less(found["told"], found["tx_from"])} if "told" in found else found
+
+
+def _column(name: str, values: Sequence[Any]) -> pa.Array:
+    if name in _INSTANTS:
+        return instants(values)
+    if name in _NUMBERS:
+        return numbers(values)
+    return truths(values) if name == "history" else texts(values)
 
 
 # --------------------------------------------------------------------------- tables of the history

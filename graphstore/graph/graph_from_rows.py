@@ -240,6 +240,7 @@ class RowSource:
         columns = columns_of(rows, Linked)
         own = {name: columns[name] for name in _OF_LINKS}
         own |= {"told": columns["recorded_at"], "valid_to": list(map(_end, columns["valid_to"]))}
+        own["history"] = columns["is_history"]
         own["confidence"] = ["inferred" if each else "explicit" for each in columns["is_inferred"]]
         bodies = [point.content(row.data, row.checksum, f"link {row.id!r}") for row in rows]
         return pa.table({**columns_by_name(own), **said_of_links(bodies)})

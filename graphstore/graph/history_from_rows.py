@@ -79,7 +79,7 @@ _OCCURRENCE = namedtuple("_OCCURRENCE", "row event_id occurred_at tx_from opened
 _OPERATION = namedtuple("_OPERATION", "id tx verb subject author data body checksum")
 _LINK = namedtuple(
     "_LINK",
-    "source_label target_label source target row id kind strength confidence created_by author told told_by "
+    "source_label target_label source target row id kind strength confidence history created_by author told told_by "
     "valid_from valid_to tx_from tx_to opened_by closed_by data body checksum",
 )
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from graphstore.graph.readback import Readback
 
-SCHEMA = 7
+SCHEMA = 8
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384

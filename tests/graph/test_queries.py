@@ -154,7 +154,7 @@ def add(
     engine.copy(table, pa.table({**given, **rest}), pair=pair)
 
 
-LINK = "source target row id kind reason created_by confidence metadata author told told_by remainder valid_from valid_to tx_from tx_to opened_by"
+LINK = "source target row id kind reason created_by confidence history metadata author told told_by remainder valid_from valid_to tx_from tx_to opened_by"
 
 
 def make(engine: Engine) -> None:
@@ -186,13 +186,13 @@ def make(engine: Engine) -> None:
     versions = {"source": ["cookies", "cookies", "cookies", "redis"], "target": ["0", "1", "2", "3"]}
     engine.copy("HAS_VERSION", pa.table(versions), pair=("Node", "Version"))
     add(engine, "SUPERSEDES", LINK,
-        ("redis", "cookies", "0", "l1", "supersedes", "outage", "ann", "explicit", '{"n": 1}',
+        ("redis", "cookies", "0", "l1", "supersedes", "outage", "ann", "explicit", False, '{"n": 1}',
          "ann", day(12), "2", False, day(10), FOREVER, day(12), FOREVER, "2"), pair=("Node", "Node"))  # fmt: skip
     add(engine, "CAUSED_BY", LINK + " closed_by",
-        ("redis", "evt", "1", "l2", "caused_by", None, "ann", "inferred", "{}",
+        ("redis", "evt", "1", "l2", "caused_by", None, "ann", "inferred", False, "{}",
          "ann", day(12), "2", False, day(10), FOREVER, day(12), day(20), "2", "3"), pair=("Node", "Event"))  # fmt: skip
     add(engine, "CONTRADICTS", LINK,
-        ("evt", "cookies", "2", "l3", "contradicts", None, "ann", "explicit", "{}",
+        ("evt", "cookies", "2", "l3", "contradicts", None, "ann", "explicit", False, "{}",
          "ann", day(9), "2", False, day(9), FOREVER, day(9), FOREVER, "2"), pair=("Event", "Node"))  # fmt: skip
     add(engine, "Occurrence", "row event_id occurred_at tx_from opened_by",
         ("0", "evt", day(7), day(11), "2"), ("1", "evt", day(13), day(13), "2"))  # fmt: skip
@@ -322,7 +322,7 @@ def test_chains_go_on_over_nodes_and_events_until_a_link_does_not_hold() -> None
             ("13", "b", "a", ("Node", "Node"), 10),
         ):
             add(engine, "CAUSED_BY", LINK,
-                (source, target, row, "l" + row, "caused_by", None, "ann", "explicit", "{}",
+                (source, target, row, "l" + row, "caused_by", None, "ann", "explicit", False, "{}",
                  "ann", day(12), "2", False, day(since), FOREVER, day(12), FOREVER, "2"), pair=pair)  # fmt: skip
 
         def causes(valid: int, tx: int) -> list[tuple[str, int]]:

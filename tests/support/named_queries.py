@@ -70,6 +70,7 @@ class LinkRow(Value):
     reason: str | None
     strength: int | None
     confidence: Confidence
+    history: bool
     created_by: str
     metadata: JsonText
     author: str | None
