@@ -32,7 +32,7 @@ from graphstore.values.inputs import at_least_one, ids, optional_text, text_of
 from graphstore.values.layers import BUILT_IN, CHUNK
 from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment, when
-from graphstore.view.rows import Rows
+from graphstore.view.rows import Edge, Rows
 from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 
@@ -558,7 +558,12 @@ class Observer:
                 return _nothing(user, thread)  # compressed meanwhile, by somebody else
             name = sight.id(batch.ent)
             seen = {message.id for message in waiting}
-            late = [ent for ent in _members(sight, batch.ent) if sight.id(ent) not in seen]
+            late = set(_members(sight, batch.ent))
+            left = [
+                edge
+                for edge in sight.edges(batch.ent, "out", _JOINED)
+                if sight.believed_link(edge.link) and sight.id(edge.target) not in seen
+            ]
             senders = {sender for sender in _senders(sight, batch.ent) if sender != user}
             content = sight.node(sight.find(batch.ent), "stands").content
             self._store.revise(
@@ -568,8 +573,11 @@ class Observer:
                 trigger="observed",
                 minor=True,
             )
-            for ent in late:
-                self._move(sight, ent, batch.ent, user, thread)
+            for edge in left:
+                if edge.target in late:
+                    self._move(sight, edge, user, thread)
+                elif not sight.is_believed(edge.target) or sight.is_superseded(edge.target):
+                    self._store.unlink(edge.id, reason="withdrawn before the batch was compressed")
             last = max(message.occurred_at for message in waiting)
             return _Writing(self._store, ready, name, last, sorted(senders)).write()
 
@@ -577,13 +585,11 @@ class Observer:
         if self._in_transaction():
             raise InvalidError(f"{what} inside transaction(). Leave the block first.")
 
-    def _move(self, sight: Rows, ent: int, batch: int, user: str, thread: str | None) -> None:
-        """What came while the others were compressed, or is still to come, waits in the next batch."""
-        for edge in list(sight.edges(ent, "into", _JOINED)):
-            if edge.source == batch:
-                sender = sight.link(sight.believed_link(edge.link)[0]).metadata.get("sender")
-                self._store.unlink(edge.id, reason="came while the batch was compressed")
-                self._join(sight.event_and_links(ent), user, thread, sender)
+    def _move(self, sight: Rows, edge: Edge, user: str, thread: str | None) -> None:
+        """Let a message that came while the others were compressed, or is still to come, wait in the next batch."""
+        sender = sight.link(sight.believed_link(edge.link)[0]).metadata.get("sender")
+        self._store.unlink(edge.id, reason="came while the batch was compressed")
+        self._join(sight.event_and_links(edge.target), user, thread, sender)
 
     @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def tick(self) -> list[Observed]:
