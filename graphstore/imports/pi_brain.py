@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import orjson
 
-from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.ledger.files import new_folder
@@ -501,16 +501,14 @@ class _Import(Importing):
     def _withdraw(self, id: str, gone: list[Period], retracted: bool) -> None:
         if not retracted:
             self._supersede_again(id, gone)
+        held = [(instant(row.valid_from), _end(row.valid_to)) for row in self.store.history(id)]
         for start, stop in gone:
-            try:
-                if retracted or stop < OPEN:
-                    self.store.retract(
-                        id, valid_from=moment(start), valid_to=moment(stop), reason="as imported"
-                    )
-                else:
-                    self.store.end(id, at=moment(start), reason="as imported")
-            except NotFoundError:  # a supersession has taken it
-                pass
+            if without_all((start, stop), held) == [(start, stop)]:
+                continue  # a supersession has taken it
+            if retracted or stop < OPEN:
+                self.store.retract(id, valid_from=moment(start), valid_to=moment(stop), reason="as imported")
+            else:
+                self.store.end(id, at=moment(start), reason="as imported")
 
     def _supersede_again(self, id: str, gone: list[Period]) -> None:
         """Supersede again what was revised after a supersession, where that closes no more than what is gone."""
