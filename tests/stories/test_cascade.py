@@ -69,6 +69,10 @@ class Episode:
     def has_fallen(self, id: str, at: datetime) -> bool:
         return id in self.fell and (at >= self.fell[id][1] or not self.fell[id][2])
 
+    def is_taken_back(self, id: str) -> bool:
+        """Whether nothing of a thing holds any more, at any time: what is behind it does not pass through it."""
+        return id in self.fell and not self.fell[id][2]
+
     def falls(self, rest: Rests, at: datetime) -> list[tuple[int, str]]:
         """What became of the ground, as far as it counts for what rests on it in this way: when it was told, and what."""
         ground = rest.ground
@@ -80,7 +84,7 @@ class Episode:
         return [(told, "revise") for told, one in self.revised if one == ground and told > rest.told]
 
     def ways(self, way: tuple[str, ...], at: datetime) -> Iterator[tuple[tuple[str, ...], str, int]]:
-        """Every way from its start to something fallen, over what stands, and when that fall was told."""
+        """Every way from its start to something fallen, over what stands, has ended or was superseded, and when that fall was told."""
         for rest in self.rests:
             if rest.thing != way[-1] or not rest.since <= at < rest.until:
                 continue
@@ -88,7 +92,7 @@ class Episode:
             for told, how in self.falls(rest, at):
                 if how in counts:
                     yield way, rest.ground, told
-            if passes and rest.ground not in way and self.stands(rest.ground, at):
+            if passes and rest.ground not in way and not self.is_taken_back(rest.ground):
                 yield from self.ways((*way, rest.ground), at)
 
     def look(self, id: str) -> int:
