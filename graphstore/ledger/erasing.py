@@ -37,36 +37,41 @@ _BY = "closed link_closed rows link_rows gaps turns told said link_told linked s
 
 
 class _Rows:
-    """The rows of one line of belief: old number -> new number, -1 when left out; on the trunk also their count at each instant."""
+    """The rows and operations of one line of belief: old number -> new number; on the trunk also their count at each instant.
+
+    A row that is left out has -1, and an operation the number of the last one before it that is kept.
+    """
 
     def __init__(self) -> None:
-        self.numbers: dict[str, list[int]] = {"rows": [], "link_rows": []}
-        self.kept = {"rows": 0, "link_rows": 0}
-        self.known: list[tuple[Instant, int, int]] = []
+        self.numbers: dict[str, list[int]] = {"rows": [], "link_rows": [], "ops": []}
+        self.kept = dict.fromkeys(self.numbers, 0)
+        self.known: list[tuple[Instant, ...]] = []
 
     def note(self, tx: Instant) -> None:
-        self.known.append((tx, len(self.numbers["rows"]), len(self.numbers["link_rows"])))
+        self.known.append((tx, *map(len, self.numbers.values())))
 
     def forked(self, at: Instant) -> _Rows:
         """Return those of a branch that begins here with what was known at an instant."""
         fresh = _Rows()
         fresh.known = [known for known in self.known if known[0] <= at]
         so_far = bisect_right(self.known, at, key=lambda known: known[0])
-        counts = self.known[so_far - 1][1:] if so_far else (0, 0)
+        counts = self.known[so_far - 1][1:] if so_far else (0, 0, 0)
         for (name, numbers), count in zip(self.numbers.items(), counts, strict=True):
             fresh.numbers[name] = numbers[:count]
-            fresh.kept[name] = sum(number >= 0 for number in fresh.numbers[name])
+            fresh.kept[name] = max(fresh.numbers[name], default=-1) + 1
         return fresh
 
 
 class Compacting:
     """One pass over all transactions that leaves out the things of these ids, their links, and deleted branches.
 
-    A link may have the same id as a thing.
+    A link may have the same id as a thing. `folded`: transactions of which nothing stays, as a later one tells what they did.
     """
 
-    def __init__(self, gone: set[str], deleted: Iterable[tuple[str, Instant]]) -> None:
-        self.gone = gone
+    def __init__(
+        self, gone: set[str], deleted: Iterable[tuple[str, Instant]], folded: frozenset[Instant] = frozenset()
+    ) -> None:
+        self.gone, self._folded = gone, folded
         self.links: set[str] = set()  # those that are left out
         self._trunk = self._rows = _Rows()
         self._branches: dict[str, _Rows | None] = {}  # None: deleted
@@ -86,11 +91,11 @@ class Compacting:
                     over = (name, tx) in self._deleted
                     parent = self._branches[fork[1]] if len(fork) > 1 else self._trunk
                     self._branches[name] = None if over or parent is None else parent.forked(instant(fork[0]))
-        kept = self._transaction(heads)
+        kept = self._transaction(heads, tx in self._folded)
         rows.note(tx)
         return kept
 
-    def _transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
+    def _transaction(self, heads: list[Head], is_folded: bool) -> list[tuple[Head, list[int]]]:
         for head in heads:
             self.links |= {
                 name for name, source, _, target in head.get("links", ()) if {source, target} & self.gone
@@ -116,13 +121,40 @@ class Compacting:
         numbers = self._operations(heads, firsts, used)
         self._arguments(heads, firsts, numbers)
         self._renumber(heads, firsts, numbers)
+        if is_folded:
+            numbers = {}
+        self._count_operations(total, numbers)
+        self._renumber_coverage(heads, firsts, numbers)
         left = [
             head
             for head in heads
             if head.get("turns")
             or set(head) - {"tx", "requires", "author", "why", "body", "prev", "more", "branch", "turns"}
         ]
-        return [(head, _bodies(head)) for head in left]
+        return [] if is_folded else [(head, _bodies(head)) for head in left]
+
+    def _count_operations(self, total: int, numbers: dict[int, int]) -> None:
+        rows = self._rows
+        for at in range(total):
+            rows.kept["ops"] += at in numbers
+            rows.numbers["ops"].append(rows.kept["ops"] - 1)
+
+    def _renumber_coverage(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
+        """Name by their new numbers the operations whose falls a recheck covers that came with a merge."""
+        places, begun = self._rows.numbers["ops"], 0
+        for head, first in zip(heads, firsts, strict=True):
+            kept = {}
+            for name, ranges in head.pop("covers", {}).items():
+                if (op := first + int(name)) in numbers:
+                    renumbered = [
+                        [after if after < 0 else places[after], places[upto]] for after, upto in ranges
+                    ]
+                    kept[str(numbers[op] - begun)] = [
+                        [after, upto] for after, upto in renumbered if after < upto
+                    ]
+            if kept:
+                head["covers"] = kept
+            begun += len(head.get("ops", ()))
 
     def _leave_out(self, head: Head) -> None:
         for closed, rows in (("closed", "rows"), ("link_closed", "link_rows")):
@@ -225,11 +257,9 @@ def left(
     folded: frozenset[Instant],
 ) -> Iterator[Transaction]:
     """Yield the rest of each transaction of a ledger; nothing of the `folded` ones, which a later one tells."""
-    compacting = Compacting(gone, ledger.deleted_branches())
+    compacting = Compacting(gone, ledger.deleted_branches(), folded)
     for lines in transactions(ledger.database):
         kept = compacting.transaction([head for head, _ in lines])
-        if instant(lines[0][0]["tx"]) in folded:
-            continue
         rest = with_bodies(ledger, lines, kept)
         for head, bodies in rest:
             _leave_out_counts(head, bodies, gone)
