@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 from zlib import crc32
@@ -98,7 +98,6 @@ def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, 
     Args:
         contents: whether bodies are compared with their hashes too, and rows with the chain.
     """
-    words: WordRows | None = WordRows()
     file = database.file
     try:
         for (finding,) in database.rows("PRAGMA integrity_check"):
@@ -107,6 +106,18 @@ def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, 
     except DamageError as error:
         yield 0, str(error)
         return
+    try:
+        are_whole = yield from _faults_of_chain(database, contents)
+        if contents and are_whole is not None:
+            for difference in _differences(database.uri(), WordRows() if are_whole else None):
+                yield 0, f"{file}: {difference}"
+    except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
+        yield 0, f"{file}: its rows cannot be compared with the chain ({error})"
+
+
+def _faults_of_chain(database: Database, contents: bool) -> Generator[tuple[int, str], None, bool | None]:
+    """Yield what is wrong with the rows of the chain. Returns whether all bodies have their hashes; None where the chain cannot be followed to its end."""
+    are_whole, file = True, database.file
     at, digest, expected_body, expected_part = 0, GENESIS, 0, 0
     while rows := database.rows(_LINES, (at, _PAGE)):
         last = max(first + count - 1 for _, _, _, _, first, count, _, _ in rows)
@@ -117,27 +128,21 @@ def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, 
                 head = _verified(database, number, raw, stated, at, digest)
             except DamageError as error:
                 yield at + 1 if at else number, str(error)
-                return
+                return None
             at, digest, goes_on = number, stated, bool(head.get("more"))
             if (tx, part, more) != (instant(head["tx"]), expected_part, goes_on):
                 yield number, f"{file} line {number}: its tx, part or more is not that of its head."
             expected_part = expected_part + 1 if goes_on else 0
             if (expected_body and first != expected_body) or len(head["body"]) != count:
                 yield number, f"{file} line {number}: it does not name its own bodies."
-                return
+                return None
             expected_body = first + count
             for body, expected in enumerate(head["body"] if contents else (), first):
                 data, checksum = bodies.get(body, (b"", 0))
                 if data is not None and (digest_of(data) != expected or crc32(data) != checksum):
-                    words = None  # they were made of another content
+                    are_whole = False
                     yield number, f"{file} line {number}: the content of body {body} does not match its hash."
-    if not contents:
-        return
-    try:
-        for difference in _differences(database.uri(), words):
-            yield 0, f"{file}: {difference}"
-    except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
-        yield 0, f"{file}: its rows cannot be compared with the chain ({error})"
+    return are_whole
 
 
 def check_copy(database: Database) -> bool:
