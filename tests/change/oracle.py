@@ -262,9 +262,10 @@ class Oracle:
         self.stood.clear()
 
     def _forget_what_never_was(self) -> None:
-        """A thing that came and went in this transaction was never known, unless a stored link names it."""
+        """A thing that came and went in this transaction was never known, unless a stored link names it, or it holds again when a bound goes."""
         named = {link[end] for link in self.links for end in ("source", "target")}
         stored = {row["id"] for row in [*self.rows, *self.lives]}
+        stored |= {part["row"]["id"] for part in self.taken if part["tx_to"] == END and not part["row"].get("ended")}
         for id in [id for id in [*self.nodes, *self.events] if id not in named | stored]:
             self.nodes.pop(id, None)
             self.events.pop(id, None)
@@ -1472,6 +1473,7 @@ class Oracle:
     def known(self, id: str, t: datetime) -> bool:
         told = [row for row in [*self.rows, *self.lives] if row["id"] == id]
         told += [link for link in self.links if id in (link["source"], link["target"])]
+        told += [part for part in self.taken if part["row"]["id"] == id and not part["row"].get("ended")]
         return any(row["tx_from"] <= t for row in told)
 
     def confirmations(self, id: str, t: datetime) -> int:
