@@ -216,7 +216,10 @@ class Compacting:
             begun += len(ops)
 
     def _without_gone(self, value: Any) -> Any:
-        return [id for id in value if id not in self.gone] if isinstance(value, list) else value
+        """Return a list of ids, or of links, without those of what is left out; any other value as it is."""
+        if not isinstance(value, list):
+            return value
+        return [each for each in value if self.gone.isdisjoint(each if isinstance(each, list) else (each,))]
 
     def is_gone(self, verb: str, subject: str) -> bool:
         """Return True if an operation is on something that is left out."""

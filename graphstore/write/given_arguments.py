@@ -8,7 +8,8 @@ A head has them under `args`: the number of an operation within its line -> an o
 - `if_number`, `minor`: as given.
 - `id` (of events and of values of a slot), `source`, `tags`: true where they were given. Their values are in the effects.
 - `verb`: the verb that was called, where the operation has another name: a value that is said again is a `confirm`.
-- `by` of `supersede`: what superseded, where no row of a link shows it.
+- `links`: the links of which no row shows that the operation said them. Each is a list: the id, the source, the kind, the target, the strength, 1 if it is
+  inferred plus 2 if it states history, and who made it. Rows of earlier versions have in its place `by` of `supersede`: what superseded.
 - `ops`: how many operations the call consists of, where it is more than one. This one is the first.
 
 An operation without an entry was called with nothing of this. In a line of a bulk load the entry `*` names the verb `bulk_load`: each operation is a row,

@@ -188,6 +188,11 @@ class Reader:
             said.periods.append((start, stop))
         for id, _, _, op in head.get("linked", ()):
             found.setdefault(first + op, {}).setdefault(id, self._known(id))
+        for by, op in enumerate(ops[first : first + len(head.get("ops", ()))], first):
+            for id, source, kind, target, strength, how, creator in op.args.get("links", ()):
+                said = LinkSaid(id, (source, kind, target), strength, bool(how & 1), bool(how & 2), creator)
+                found.setdefault(by, {}).setdefault(id, said)
+                self.links.setdefault(id, said)
         for by, links in found.items():
             ops[by].links += links.values()
 

@@ -39,6 +39,7 @@ from graphstore.values.random_bits import random_64
 V = TypeVar("V", bound=Value)
 C = TypeVar("C")
 _DESCRIBES = frozenset({"add_node", "revise"})
+_LINKS = frozenset({"link", "supersede"})
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Numbers = Sequence[int]
 
@@ -546,14 +547,18 @@ class Composer:
         claims = _among(born.get("claims", ()), {index.k_claim[row] for row in link_rows})
         links = _among(born.get("links", ()), {index.k_link[row] for row in link_rows})
         named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])}
-        entities = _among(born.get("entities", ()), {index.r_ent[row] for row in rows} | named)
+        taken = {
+            (ent, ver)
+            for ent in self.work.taking
+            for ver, _, _ in index.taken.get(ent, ())
+            if ver >= mark.versions
+        }
+        stays = {index.r_ent[row] for row in rows} | named | {ent for ent, _ in taken}
+        entities = _among(born.get("entities", ()), stays)
         # a thing that a link names keeps its last description, even without a row
         last = {index.versions_of[ent][-1] for ent in entities if not index.now_of[ent]}
         # and so does what a bound took: it can be restored
-        last |= {
-            ver for ent in self.work.taking for ver, _, _ in index.taken.get(ent, ()) if ver >= mark.versions
-        }
-        used = {index.r_ver[row] for row in rows} | last
+        used = {index.r_ver[row] for row in rows} | last | {ver for _, ver in taken}
         versions = [ver for ver in born.get("versions", ()) if ver in used and index.v_num[ver]]
         kept = set(entities)
         seen = [
@@ -630,7 +635,7 @@ class Composer:
             head["gaps"] = gaps
 
     def _hold_unstored(self, born: Mapping[str, Numbers], left: Mapping[str, Numbers]) -> None:
-        """Keep with their operations the descriptions of things that no version written has, and which link no row written shows a supersession by."""
+        """Keep with their operations the descriptions of things that no version written has."""
         index, work, mark = self.index, self.work, self.mark
         if work.carried:
             return
@@ -642,11 +647,35 @@ class Composer:
                 body = loads(work.bodies[-index.v_pos[ver] - 1])
                 del body["salt"]
                 work.hold(op, {"described": body})
-        shown = {index.k_op[row] for row in left["link_rows"]}
-        for row in born.get("link_rows", ()):
-            op, link = index.k_op[row], index.k_link[row]
-            if op >= mark.ops and op not in shown and index.o_verb[op] == "supersede":
-                work.args.setdefault(op, {})["by"] = index.names[index.l_src[link]]
+        self._record_links(born.get("link_rows", ()), left["link_rows"], entities)
+
+    def _record_links(self, rows: Numbers, written: Numbers, entities: set[int]) -> None:
+        """Record with their operations the links that no row written shows. Each has its id, its sentence, and what was said of it without texts."""
+        index, mark = self.index, self.mark
+        shown = {(index.k_op[row], index.k_link[row]) for row in written}
+        for row in rows:
+            op, link, claim = index.k_op[row], index.k_link[row], index.k_claim[row]
+            ends = index.l_src[link], index.l_tgt[link]
+            is_said = op == index.c_op[claim] or index.o_verb[op] in _LINKS
+            if op < mark.ops or not is_said or (op, link) in shown:
+                continue
+            if all(end < mark.entities or end in entities for end in ends):
+                shown.add((op, link))
+                self.work.args.setdefault(op, {}).setdefault("links", []).append(
+                    [
+                        index.l_name[link],
+                        index.names[ends[0]],
+                        index.l_kind[link],
+                        index.names[ends[1]],
+                        *self._claimed(claim),
+                    ]
+                )
+
+    def _claimed(self, claim: int) -> tuple[int | None, int, str]:
+        """Return what a claim says without its texts: the strength, how it was said, and who made it."""
+        index = self.index
+        how = index.c_inferred[claim] + 2 * index.c_history[claim]
+        return index.c_strength[claim] or None, how, index.c_by[claim]
 
     def _write_unstored(self, head: dict[str, Any], lists: dict[str, Numbers]) -> None:
         """Record what was said first by an operation whose rows are not written, and what was said last and is in no version written."""
@@ -841,9 +870,7 @@ class Composer:
             [
                 index.l_name[index.c_link[claim]],
                 index.c_num[claim],
-                index.c_strength[claim] or None,
-                index.c_inferred[claim] + 2 * index.c_history[claim],
-                index.c_by[claim],
+                *self._claimed(claim),
                 next(bodies) if index.c_len[claim] else None,
             ]
             for claim in claims

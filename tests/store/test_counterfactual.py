@@ -189,6 +189,28 @@ def test_an_undo_goes_with_what_it_took_back(told: GraphStore, clock: Clock) -> 
     assert not told.as_of().compare(view)
 
 
+def test_links_that_came_and_went_within_a_transaction_go_again(clock: Clock) -> None:
+    store = graphstore.open(":memory:", clock=clock)
+    with store.transaction(author="nobody"):
+        store.add_node("fact", {}, id="dummy")
+    store.add_node("fact", {}, id="old")
+    clock.move(days=1)
+    with store.transaction(author="ann"):
+        store.add_node("fact", {}, id="new", supersedes=["old"])
+        store.unlink(store.links_from("new")[0].id)
+        link = store.link("new", "supports", "old", strength=2, history=True)
+        store.link("new", "related_to", "old")
+        store.unlink(link.id)
+        store.unlink(source="new", kind="related_to", target="old")
+    clock.move(days=1)
+
+    view = store.without(id="dummy")
+
+    assert () == view.left_out
+    assert ["dummy"] == [node.id for node in store.as_of().compare(view).removed]
+    assert view.node("old") and not view.links_from("new")
+
+
 def test_a_branch_has_its_own(told: GraphStore, clock: Clock) -> None:
     branch = told.branch("idea")
     clock.move(days=1)

@@ -179,6 +179,14 @@ def test_every_argument_of_a_verb_is_recorded_or_shown(verb):
     assert getattr(Branch, verb) is getattr(GraphStore, verb)
 
 
+def test_links_that_came_and_went_are_with_the_operation_that_said_them(store):
+    with store.transaction():
+        link = store.link("two", "supports", "one", strength=3, created_by="zoe", history=True)
+        store.unlink(link.id)
+
+    assert {"0": {"links": [[link.id, "two", "supports", "one", 3, 2, "zoe"]]}} == last(store)
+
+
 def test_a_patch_is_in_the_body_of_its_operation(store):
     store.amend("one", {"m": {"deep": [1]}, "gone": None})
 
@@ -371,6 +379,10 @@ def test_an_eviction_without_a_trace_leaves_no_id_in_the_arguments(store):
         store.add_node("fact", {}, id="y", corrects=["one"], valid_from=LATE)
         store.end("two", at=SPRING)
     store.unlink(source="one", kind="related_to", target="two")
+    with store.transaction():
+        store.add_node("fact", {}, id="z", derived_from=["one", "red"])
+        for link in store.links_from("z"):
+            store.unlink(link.id)
 
     store.evict(ids=["one"], keep_audit=False)
 
@@ -383,6 +395,7 @@ def test_an_eviction_without_a_trace_leaves_no_id_in_the_arguments(store):
     assert {"derived_from": ["two"]} == found["x"]
     assert {"valid_from": FEB} == found["y"]
     assert {"at": MAR} == found["two"]
+    assert ["red"] == [link[3] for link in found["z"]["links"]]
     assert b'"one"' not in b"".join(map(dumps, heads(store)))
     assert all([] == head["requires"] for head in heads(store))
     assert store.verify().ok

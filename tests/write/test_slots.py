@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import OPEN, GraphStore
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from tests.conftest import Clock, day
 
@@ -50,6 +50,17 @@ def moved(store: GraphStore) -> GraphStore:
 
 
 # ---------------------------------------------------------------------- a new value
+
+
+def test_a_value_that_another_of_its_transaction_displaced_comes_back_with_that(store: GraphStore) -> None:
+    with store.transaction():
+        deploys(store, "monday", "2026-01-05", valid_to=OPEN)
+        deploys(store, "tuesday", "2026-01-01", valid_to=OPEN)
+    assert [("on-tuesday", "01-01", None)] == timeline(store)
+
+    store.retract("on-tuesday", reason="never said")
+
+    assert ("on-monday", "01-05", None) in timeline(store)
 
 
 def test_a_new_value_closes_the_one_that_holds(moved: GraphStore) -> None:
