@@ -9,6 +9,7 @@ import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from heapq import heappop, heappush
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar, cast
@@ -1063,24 +1064,46 @@ class Facts:
         believed = self.believed[entity]
         retracted = self._retracted(entity)
         following = [*(start for start, *_ in believed[1:]), OPEN]
+        edges = sorted({edge for start, stop, *_ in changes for edge in (start, stop)})
+        pieces = [
+            [since, *edges[bisect_right(edges, since) : bisect_left(edges, until)], until]
+            for since, until, _ in believed
+        ]
+        changed = self._changed_last(entity, (start for piece in pieces for start in piece[:-1]), changes)
         found: list[tuple[Instant, Instant, int]] = []
-        for (since, until, _), begins in zip(believed, following, strict=True):
-            looked = -1
-            edges = {edge for start, stop, *_ in changes for edge in (start, stop) if since < edge < until}
-            for start, stop in pairwise([since, *sorted(edges), until]):
-                by = self._changed_last(entity, start, changes) if changes else -1
-                looked = self._looked_by(entity, (start, begins if stop == until else stop), by)
+        for piece, begins in zip(pieces, following, strict=True):
+            looked, until = -1, piece[-1]
+            for start, stop in pairwise(piece):
+                looked = self._looked_by(entity, (start, begins if stop == until else stop), next(changed))
                 found.append((start, stop, looked))
-            found += [(*part, looked) for part in without_all((until, begins), retracted) if until < begins]
+            if until < begins:
+                found += [(*part, looked) for part in without_periods([(until, begins)], retracted)]
         return _joined(found)
 
     def _changed_last(
-        self, entity: int, valid: Instant, changes: Sequence[tuple[Instant, Instant, int, bool]]
-    ) -> int:
-        for start, stop, by, certain in reversed(changes):
-            if start <= valid < stop and (certain or self._differs(entity, by, valid)):
-                return by
-        return -1
+        self,
+        entity: int,
+        instants: Iterable[Instant],
+        changes: Sequence[tuple[Instant, Instant, int, bool]],
+    ) -> Iterator[int]:
+        """Yield for instants, which are in order, the last operation that changed the content of an entity there; -1: none did."""
+        waiting = sorted(((start, -at) for at, (start, *_) in enumerate(changes)), reverse=True)
+        begun: list[int] = []  # the last change is the first
+        for valid in instants:
+            while waiting and waiting[-1][0] <= valid:
+                heappush(begun, waiting.pop()[1])
+            found, passed = -1, list[int]()
+            while begun and found < 0:
+                _, stop, by, certain = changes[-begun[0]]
+                if stop > valid and (certain or self._differs(entity, by, valid)):
+                    found = by
+                elif stop > valid:
+                    passed.append(heappop(begun))
+                else:
+                    heappop(begun)
+            yield found
+            for at in passed:
+                heappush(begun, at)
 
     def _looked_by(self, entity: int, part: Period, by: int) -> int:
         """Return up to which operation a change of the content covers falls; what it covers of later ones is noted."""

@@ -541,6 +541,13 @@ class WorkingSet(Index):
         starts += [start for ver, start, _ in self.taken.get(ent, ()) if ver != ENDED]
         return min(starts, default=None)
 
+    def stated_end(self, ent: int) -> Instant | None:
+        """Return the last valid_to stated of an entity, whether it holds until then or not."""
+        last = self.now_of[ent].last_before(OPEN)
+        ends = [] if last < 0 else [self.r_to[last]]
+        ends += [stop for ver, _, stop in self.taken.get(ent, ()) if ver != ENDED]
+        return max(ends, default=None)
+
     def stated_over(self, ent: int, period: Period) -> list[Period]:
         """Return the parts of a period over which something is stated of an entity, whether it holds there or not. An event that was taken back states nothing."""
         spans = [(self.r_from[row], self.r_to[row]) for row in self.over(self.now_of[ent], period)]

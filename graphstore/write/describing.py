@@ -234,7 +234,6 @@ def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike
         raise ConflictError(f"{name!r} has no validity that valid_to could end. Give valid_from= as well.")
     if valid_to is not None:
         return [period(start, act.time(valid_to, "valid_to"))]
-    end = index.r_to[now[-1]] if now else OPEN
-    if now and end > start:
-        end = index.stated_over(ent, ALWAYS)[-1][1]
-    return [period(start, end if end > start else OPEN)]
+    if not now or index.r_to[now[-1]] <= start:
+        return [period(start, OPEN)]
+    return [period(start, index.stated_end(ent) or OPEN)]

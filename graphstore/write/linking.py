@@ -132,7 +132,7 @@ class Linking:
         index = self.index
         if not index.has_given_end(new):
             return OPEN
-        end = index.stated_over(new, ALWAYS)[-1][1]
+        end = index.stated_end(new) or OPEN
         return end if end > cut and index.stated_over(old, (end, OPEN)) else OPEN
 
     def _supersede_again(self, there: list[int], ends: Ends, said: Wanted, claim: Claim) -> list[int]:
