@@ -156,10 +156,12 @@ class ChangesSince:
 
     @cached_property
     def spoken_of(self) -> set[int]:
-        """Return the entities that were confirmed, ended or retracted, also where that wrote no row."""
+        """Return the entities that were confirmed, ended, retracted, superseded or corrected, also where that wrote no row of them."""
+        index = self._index
         names = {each.subject for each in self.operations if each.verb in ("confirm", "end", "retract")}
-        self._index.prepare_ids(names)
-        return {self._index.ids[name] for name in names if name in self._index.ids}
+        index.prepare_ids(names)
+        taken = {index.l_tgt[link] for link in self.links if index.l_kind[link] in _TAKING}
+        return taken | {index.ids[name] for name in names if name in index.ids}
 
     def spoken(self, ent: int, known: Collection[Instant]) -> Spoken:
         """Return what was said of an entity, beside what holds of it. `known`: transactions that do not count."""
