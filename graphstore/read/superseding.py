@@ -11,7 +11,7 @@ from graphstore.read.described import described, things
 from graphstore.read.ids import resolve
 from graphstore.read.link_story import became, step_by
 from graphstore.read.linked import Linked, link_of, link_period_rows
-from graphstore.read.operations import done
+from graphstore.read.operations import done_by
 from graphstore.read.points import Point
 from graphstore.values.findings import LinkSupersession, Step, Supersession
 from graphstore.values.models import UPRIGHT, Event, How, Node
@@ -205,7 +205,7 @@ class _Walk:
     def _is_correction(self, id: str, operation: int) -> bool:
         """Return True if an operation corrected a thing by another that a step names."""
         is_corrected = any(row.kind == "corrects" for row in self._into.get(id, ()))
-        return is_corrected and done(self._point, operation)[0].verb == "correct"
+        return is_corrected and done_by(self._point, (operation,))[operation][0] == "correct"
 
     def _removals(self, id: str) -> list[Removal]:
         return self._point.rows(REMOVALS, id=id, undone=self._point.undone)
