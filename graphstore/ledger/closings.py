@@ -7,6 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from graphstore.ledger.chain import FORGETTING
+from graphstore.ledger.damage import checked_head
 from graphstore.ledger.database import Readable
 from graphstore.ledger.statements import Statement
 from graphstore.values.period import Instant, instant
@@ -15,7 +16,9 @@ from graphstore.values.period import Instant, instant
 class Head(NamedTuple):
     """The head of a line of the chain, as JSON."""
 
+    number: int
     head: bytes
+    digest: str
 
 
 class Closings(NamedTuple):
@@ -46,8 +49,8 @@ def closings(database: Readable, line: int, last: int) -> Closings:
         return Closings(of_things, of_links, forgets=True)
     periods, link_periods, row = list[int](), list[int](), database.line.row
     forgetting: list[Instant] = []
-    for (raw,) in HEADS_AFTER.rows(database, {"line": line, "last": last}):
-        head = orjson.loads(raw)
+    for found in HEADS_AFTER.rows(database, {"line": line, "last": last}):
+        head = checked_head(database, *found)
         branch = head.get("branch")
         if branch is None and any(verb in FORGETTING for verb, *_ in head.get("ops", ())):
             forgetting.append(instant(head["tx"]))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import orjson
 
 from graphstore.errors import DamageError
+from graphstore.ledger.chain import digest_of
 from graphstore.ledger.database import Readable
 
 MISSING, CHANGED = "it is missing", "its bytes do not match their checksum"
@@ -26,6 +28,14 @@ def damage(database: Readable, number: int, why: str) -> DamageError:
     return DamageError(
         f"{database.file} line {number}: {why}. The ledger is damaged there; nothing was changed. Restore a dump or a backup."
     )
+
+
+def checked_head(database: Readable, number: int, raw: bytes, stated: str) -> dict[str, Any]:
+    """Return the head of a row of the chain. `stated`: its digest as the row has it. Raises DamageError where the two differ."""
+    if digest_of(raw) != stated:
+        raise damage(database, number, "its digest does not match")
+    head: dict[str, Any] = orjson.loads(raw)
+    return head
 
 
 def damaged_body(database: Readable, body: int, why: str) -> DamageError:

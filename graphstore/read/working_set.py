@@ -19,6 +19,7 @@ import orjson
 from graphstore.ledger import statements
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import UNDO
+from graphstore.ledger.damage import checked_head
 from graphstore.ledger.database import Readable
 from graphstore.ledger.row_writing import KnownNumbers
 from graphstore.read.believed_rows import BelievedRows
@@ -134,7 +135,7 @@ SELECT EXISTS (
   WHERE l.target = {_NUMBER} AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
 )
 """
-_HEAD = "SELECT head, (SELECT o.number FROM operation o WHERE o.tx = chain.tx LIMIT 1) FROM chain WHERE "
+_HEAD = "SELECT number, head, digest, (SELECT o.number FROM operation o WHERE o.tx = chain.tx LIMIT 1) FROM chain WHERE "
 _HEADS = f"{_HEAD} tx = ? ORDER BY part"
 _KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
 _ALIAS = """
@@ -739,9 +740,9 @@ class WorkingSet(Index):
 
     def _visible(self, statement: str, *values: Any) -> Iterator[dict[str, Any]]:
         """Give the heads of lines of the chain that this line of belief has, of those that a statement finds."""
-        for raw, op in self._rows(statement, *values):
+        for *row, op in self._rows(statement, *values):
             if op is not None:
-                head: dict[str, Any] = orjson.loads(raw)
+                head = checked_head(self._database, *row)
                 # else it forgets on the trunk what a branch has too
                 if (head.get("branch") is None) == TRUNK.is_own(op):
                     yield head

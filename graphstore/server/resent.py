@@ -15,12 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import orjson
-
 import graphstore
 from graphstore.errors import EngineError, LockedError
 from graphstore.ledger.chain import TOUCH, dumps
 from graphstore.ledger.creating import create_ledger
+from graphstore.ledger.damage import checked_head
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.processes import lives
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _REACH = 100_000  # lines looked at from the end: a request is sent again within minutes
 _COPY = "graphstore-copy-"
-_OF_REQUEST = "SELECT number, head FROM chain WHERE number > (SELECT max(number) FROM chain) - ? AND instr(head, ?) ORDER BY number"
+_OF_REQUEST = "SELECT number, head, digest FROM chain WHERE number > (SELECT max(number) FROM chain) - ? AND instr(head, ?) ORDER BY number"
 
 
 class Asked(NamedTuple):
@@ -58,7 +57,7 @@ def kept_of(store: GraphStore, request: str) -> list[Asked]:
     """Return the transactions that the store has of a request, by whichever server, oldest first; none where it has none among its last lines."""
     with closing(Database(store._place.file, read_only=True)) as database:
         rows = database.rows(_OF_REQUEST, (_REACH, b'"request":' + dumps(request)))
-    heads = [(number, orjson.loads(head)) for number, head in rows]
+        heads = [(row[0], checked_head(database, *row)) for row in rows]
     return [Asked(number, head) for number, head in heads if head.get("request") == request]
 
 

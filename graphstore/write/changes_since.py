@@ -13,6 +13,7 @@ import orjson
 
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import FORGETTING
+from graphstore.ledger.damage import checked_head
 from graphstore.ledger.database import Readable
 from graphstore.read.columns import Gap
 from graphstore.read.working_set import WorkingSet
@@ -26,7 +27,7 @@ from graphstore.view.sight import Core
 _OPERATIONS = (
     "SELECT number, tx, verb, subject FROM all_operation WHERE number >= ? AND number < ? ORDER BY number"
 )
-_HEADS = "SELECT c.head FROM json_each(?) j CROSS JOIN chain c ON c.tx = j.value ORDER BY c.number"
+_HEADS = "SELECT c.number, c.head, c.digest FROM json_each(?) j CROSS JOIN chain c ON c.tx = j.value ORDER BY c.number"
 _IS_CHANGED = f"""
 SELECT EXISTS (SELECT 1 FROM period WHERE entity = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
     OR EXISTS (SELECT 1 FROM occurrence WHERE event = ?1 AND tx > ?2)
@@ -98,6 +99,7 @@ class ChangesSince:
         assert isinstance(core, LineCore)
         self._index = core.index
         self._tx = tx
+        self._database = core.database
         self._rows, self._line = core.database.rows, core.database.line
 
     @cached_property
@@ -122,8 +124,8 @@ class ChangesSince:
         """Return the heads of these transactions, each with the number of its first operation."""
         firsts = {each.tx: each.number for each in reversed(self.operations)}
         found = []
-        for (raw,) in self._rows(_HEADS, (orjson.dumps(sorted(firsts)).decode(),)):
-            head = orjson.loads(raw)
+        for row in self._rows(_HEADS, (orjson.dumps(sorted(firsts)).decode(),)):
+            head = checked_head(self._database, *row)
             tx = instant(head["tx"])
             found.append((firsts[tx], head))
             firsts[tx] += len(head.get("ops", ()))
