@@ -73,6 +73,7 @@ _INTERVAL = 0.05  # seconds between syncs, with durability="interval"
 _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
 _BEFORE_SHOWING, _HIDE, _HIDDEN = "SAVEPOINT shown", "ROLLBACK TO shown", "RELEASE shown"
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_IDS = "SELECT e.id FROM json_each(?) j CROSS JOIN entity e ON e.number = j.value ORDER BY e.id"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
 _LAST = "SELECT number, digest, first_body + bodies, tx FROM chain ORDER BY number DESC LIMIT 1"
 _PAGE_AFTER = (
@@ -410,6 +411,12 @@ class Ledger:
         self._standings = (last.digest, standings)
         self._heads += [head for head, _ in lines]
         self._last = last
+
+    def made_shaky(self, most: int) -> tuple[int, list[str]]:
+        """Return how many things the transaction appended last made shaky, and the ids of some of them."""
+        numbers = [] if self._standings is None else self._standings[1].made_shaky
+        rows = self.database.writer.execute(_IDS, (orjson.dumps(numbers[:most]).decode(),)) if numbers else ()
+        return len(numbers), [id for (id,) in rows]
 
     def _standing_writer(self, digest: str) -> StandingWriter:
         """Take the writer of standings that wrote last if nothing was written or taken back since, and it knows what it found; else make one."""

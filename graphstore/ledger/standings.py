@@ -42,6 +42,9 @@ class StandingWriter:
         self._known = Known()  # of the trunk, as the transaction before left it
         self._written_at: Instant | None = None
         self._is_again = False  # whether the same transaction has written standings before
+        self.made_shaky: list[
+            int
+        ] = []  # the numbers of what the transaction made shaky, over some valid time
 
     def note(
         self, head: Head, first_operation: int, line: Line, entities: Mapping[str, int] = _NO_NUMBERS
@@ -60,6 +63,7 @@ class StandingWriter:
         """Write the standings that the transaction noted since the last time changed."""
         noted, self._noted = self._noted, {}
         self._is_again, self._written_at = tx == self._written_at, tx
+        self.made_shaky = []
         for changes in noted.values():
             line, touched, heads, first = changes.line, changes.touched, changes.heads, changes.first
             if len(self._known.reached) > _MOST_KEPT or any(_takes_back(head) for head in heads):
@@ -110,6 +114,8 @@ class StandingWriter:
                 closed,
             )
         if opened:
+            if table == "shaky":
+                self.made_shaky += dict.fromkeys(row[0] for row in opened)
             marks = ", ".join("?" * len(opened[0]))
             self.connection.executemany(f"INSERT INTO all_{table} VALUES ({marks})", sorted(opened))
             if line is TRUNK:

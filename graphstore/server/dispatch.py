@@ -289,11 +289,11 @@ class Calling:
             args = self.scoped.arguments(call.name, args)
         author, encode = apart.author, encoder(kind)
         _refuse_trunk(call, apart)
-        wrote: list[int] = []
+        written = read_records.Written()
 
         def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
-            with read_records.noting_write(line, wrote):
+            with read_records.noting_write(line, written):
                 if author is None or author == line._author:
                     return encode(self._run(call, line, args, line))
                 with line._writer:
@@ -309,9 +309,11 @@ class Calling:
         else:
             body = await self._once(request, work, alone=alone, within=apart.transaction)
         readers = (
-            await self.aside(partial(read_records.readers_header, self.line(apart), wrote)) if wrote else ()
+            await self.aside(partial(read_records.readers_header, self.line(apart), written.tx))
+            if written.tx
+            else ()
         )
-        return Response(200, body, (*self.told(), *readers), kind)
+        return Response(200, body, (*self.told(), *written.headers, *readers), kind)
 
     def told(self) -> tuple[tuple[bytes, bytes], ...]:
         """The header of a write: the tx that another server is to know, so that who wrote reads it there."""

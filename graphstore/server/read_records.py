@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore.ledger import readings
 from graphstore.ledger.readings import READER, Agent, Answered
 from graphstore.store import readers
-from graphstore.values.period import instant
+from graphstore.values.period import Instant, instant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,27 +24,40 @@ if TYPE_CHECKING:
 __all__ = ["READER", "ReadRecord"]
 
 _log = logging.getLogger("graphstore")
-_AGENTS, _IDS = 20, 10  # that the header names
+_AGENTS, _IDS, _SHAKY = 20, 10, 20  # that the headers name
 _TABLES = frozenset({"query", "query_tables", "recipe", "changes_to", "to_arrow", "to_networkx"})
 _OF_NO_THING = frozenset({"readers_of", "stats", "verify", "changes"})
 """Calls whose answers state nothing that a thing says."""
 
 
+class Written:
+    """What a write did: its tx if readings are recorded that it may concern, else 0, and the header that names what it made shaky."""
+
+    def __init__(self) -> None:
+        self.tx: Instant = 0
+        self.headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
 @contextmanager
-def noting_write(store: Store, wrote: list[int]) -> Iterator[None]:
-    """Add the tx that the block writes to `wrote`, if any reading is recorded that it may concern."""
-    is_recorded = readings.is_recorded(store._ledger.database)
-    before = store._last_tx if is_recorded else 0
+def noting_write(store: Store, written: Written) -> Iterator[None]:
+    """Note what the block writes, unless it is a part of a transaction."""
+    before = store._last_tx
     yield
-    if is_recorded and (tx := store._last_tx) != before:
-        wrote[:] = [tx]
+    if (tx := store._last_tx) == before:
+        return
+    if readings.is_recorded(store._ledger.database):
+        written.tx = tx
+    count, ids = store._ledger.made_shaky(_SHAKY)
+    if count:
+        told = json.dumps({"count": count, "ids": ids}).encode("ascii")
+        written.headers = ((b"graphstore-shaky", told),)
 
 
-def readers_header(store: Store, wrote: list[int]) -> tuple[tuple[bytes, bytes], ...]:
+def readers_header(store: Store, tx: Instant) -> tuple[tuple[bytes, bytes], ...]:
     """Return the header that names whose earlier answers contained what a write invalidated; none if there are none. Never fails."""
     try:
         found: dict[str, list[str]] = {}
-        for each in readers.readers_of_write(store, wrote[0]):
+        for each in readers.readers_of_write(store, tx):
             found.setdefault(each.agent, []).append(each.id)
     except Exception as error:  # the write is kept
         _log.warning("whose answers no longer hold could not be listed: %r", error)
