@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -95,21 +97,72 @@ def answer(store: GraphStore, asked: dict[str, Any]) -> Any:
         return {"refused": type(error).__name__}
 
 
+def without_defaults(value: Any) -> Any:
+    """A value without the fields that release 0.1 did not have, where they have their default."""
+    if isinstance(value, dict):
+        return {
+            name: without_defaults(each)
+            for name, each in value.items()
+            if not (name in ("history", "planned") and each is False) and name != "grounds"
+        }
+    return [without_defaults(each) for each in value] if isinstance(value, list) else value
+
+
+STANDINGS = {("not_yet", "superseded"): "replaced before it began", ("stands", "shaky"): "shaky"}
+"""What release 0.1 said of a thing, what is said now, and by which rule."""
+
+
+def step_of(step: dict[str, Any]) -> tuple[str, ...]:
+    """What became of a thing, by which link, and what took its place."""
+    return step["how"], *(step[name]["id"] if step[name] else "" for name in ("link", "node"))
+
+
+def differences(old: Any, new: Any) -> Iterator[str]:
+    """By which rules an answer is another one than release 0.1 gave. Where no rule says so: the two, which no test expects."""
+    if isinstance(old, dict) and isinstance(new, dict) and {"chain", "current"} <= old.keys() == new.keys():
+        if old["chain"] != new["chain"]:
+            steps = [[step_of(each) for each in side["chain"]] for side in (old, new)]
+            is_longer = set(steps[0]) <= set(steps[1])
+            yield "whole time line" if is_longer else f"{old} -> {new}"
+        old, new = ({name: each[name] for name in each if name != "chain"} for each in (old, new))
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        for name, each in old.items():
+            if name == "standing" or name.endswith("_standing"):
+                if each != new[name]:
+                    yield STANDINGS.get((each, new[name]), f"{each} -> {new[name]}")
+            else:
+                yield from differences(each, new[name])
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for one, other in zip(old, new, strict=True):
+            yield from differences(one, other)
+    elif old != new:
+        yield "shaky" if str(old).replace("|stands|", "|shaky|") == new else f"{old} -> {new}"
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    ("name", "line", "least"), [("random", None, 1_200), ("random", "open-branch", 240), ("team", None, 750)]
+    ("name", "line", "asked", "expected"),
+    [
+        ("random", None, 1_257, {"whole time line": 36, "replaced before it began": 22, "shaky": 6}),
+        ("random", "open-branch", 253, {"whole time line": 8, "replaced before it began": 1}),
+        ("team", None, 789, {"whole time line": 8}),
+    ],
 )
-def test_the_answers_of_release_0_1_come_back_word_for_word(tmp_path, name, line, least):
+def test_the_answers_of_release_0_1_come_back_but_for_the_rules_that_differ(
+    tmp_path, name, line, asked, expected
+):
     path = copied(name, tmp_path / "memory.gs")
     recorded = json.loads(
         (shared_data("store-0.1") / f"{name}{'-branch' if line else ''}-answers.json").read_text()
     )
+    found = Counter[str]()
     with graphstore.open(path) as trunk:
         store = trunk.on(line) if line else trunk
-        assert least <= len(recorded)
-        for asked in recorded:
-            assert asked["answer"] == answer(store, asked), asked
+        for each in recorded:
+            now = without_defaults(json.loads(json.dumps(answer(store, each))))
+            found.update(set(differences(without_defaults(each["answer"]), now)))
         assert trunk.verify().ok
+    assert (asked, expected) == (len(recorded), found)
     with graphstore.open(path, read_only=True) as again:
         assert [] == again.notices
         assert again.verify().ok
