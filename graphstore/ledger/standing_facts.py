@@ -75,7 +75,10 @@ _OF_SPANS = {
     "AND q.valid_from < s.value ->> 2 AND q.valid_to > s.value ->> 1 AND q.number < s.value ->> 3 ORDER BY q.number DESC LIMIT ?2)"
     for table in ("period", "changed")
 }
-_CHANGED_AT = "SELECT operation, is_certain FROM changed WHERE entity = ?1 AND valid_from <= ?2 AND valid_to > ?2 ORDER BY number"
+_CHANGED_AT = (
+    "SELECT number, operation, is_certain FROM changed WHERE entity = ?1 AND valid_from <= ?2 AND valid_to > ?2 AND number < ?3 "
+    "ORDER BY number DESC LIMIT ?4"
+)
 _ANY = "SELECT EXISTS (SELECT 1 FROM undone), EXISTS (SELECT 1 FROM covered)"
 _COVERED = "SELECT operation, after, upto FROM covered ORDER BY operation, after"
 _FIRST_RECORDED = (
@@ -109,6 +112,13 @@ _BELIEVED = (
     "SELECT e.number, p.valid_from, p.valid_to, EXISTS (SELECT 1 FROM changed c WHERE c.entity = e.number) - 1 "
     f"{_EACH} entity e CROSS JOIN period p WHERE e.number = s.value AND p.entity = e.number AND p.closed_by IS NULL "
     "ORDER BY p.valid_from"
+)
+_BELIEVED_AT = (
+    "SELECT e.number, p.valid_from, p.valid_to, EXISTS (SELECT 1 FROM changed c WHERE c.entity = e.number) - 1 "
+    f"{_EACH} entity e CROSS JOIN period p WHERE e.number = s.value AND p.number IN ("
+    "(SELECT q.number FROM period q WHERE q.entity = s.value AND q.closed_by IS NULL ORDER BY q.valid_from LIMIT 1), "
+    "(SELECT q.number FROM period q WHERE q.entity = s.value AND q.closed_by IS NULL AND q.valid_from <= {valid} "
+    "ORDER BY q.valid_from DESC LIMIT 1)) ORDER BY p.valid_from"
 )
 _CONFIRMED = (
     "SELECT e.number, (SELECT o.number FROM operation o WHERE o.subject = e.id AND o.verb = 'confirm' "
@@ -527,11 +537,14 @@ class Facts:
         missing = [base for base in self._dependants.load(bases) if self._dependants[base]]
         self._replacers.load(missing)
         for base in missing:
-            if replacers := self.replacers(base):
-                self._dependants[base] = [
-                    one._replace(never_so=1) if one.other in replacers else one
-                    for one in self._dependants[base]
-                ]
+            self._dependants[base] = self.with_replacers(base, self._dependants[base])
+
+    def with_replacers(self, base: int, dependants: list[Ground]) -> list[Ground]:
+        """Return dependants of an entity. For those that replace it, only that it never was so counts."""
+        replacers = self.replacers(base)
+        if not replacers:
+            return dependants
+        return [one._replace(never_so=1) if one.other in replacers else one for one in dependants]
 
     def believed_since(
         self, entities: Collection[int], operation: int
@@ -882,17 +895,6 @@ class Facts:
     def _retraction(self, operation: int) -> Fall:
         return Fall(operation, "corrected" if self.verb(operation) == "correct" else "retracted")
 
-    def revisions_at(self, entity: int, valid: Instant) -> list[Fall] | None:
-        """Return all changes of the content of a node at an instant, in order; None for an event, and where the node does not stand."""
-        if self.entity(entity).is_event or not self._stands_at(entity, valid):
-            return None
-        changed = self.fetch(_CHANGED_AT, entity, valid)
-        return [
-            Fall(by, "revised")
-            for by, certain in changed
-            if self.counts(by) and (certain or self._differs(entity, by, valid))
-        ]
-
     def _revisions(self, entity: int, valid: Instant) -> list[Fall]:
         """Return the last change of the content of an entity that stands, if there is one: where that does not count, no earlier one does."""
         for start, stop, by, certain in reversed(self._changed.get(entity, ())):
@@ -1050,11 +1052,15 @@ class Facts:
 
     def _changes_of(self, entities: Collection[int]) -> dict[int, list[tuple[Instant, Instant, int, bool]]]:
         """Return the last changes of the contents of entities over the time over which they are believed."""
-        periods = {entity: [part[:2] for part in self.believed[entity]] for entity in entities}
+        periods = {entity: self._changeable(entity) for entity in entities}
         found = self._last_over(_CHANGED_OVER, periods, lambda _, row: row[4] and self.counts(row[3]))
         return {
             entity: [row[1:] for row in rows if self.counts(row[3])] for entity, rows in found.items() if rows
         }
+
+    def _changeable(self, entity: int) -> list[Period]:
+        """Return the periods over which the last changes of the content of an entity count."""
+        return [part[:2] for part in self.believed[entity]]
 
     def _upright_of_node(
         self, entity: int, changes: Sequence[tuple[Instant, Instant, int, bool]]
@@ -1139,6 +1145,61 @@ class Facts:
             for start, stop in pairwise(self.edges(entity))
             if any(row.start <= start < row.stop for row in believed)
         ]
+
+
+class FactsAt(Facts):
+    """Reads what counts at one instant of valid time: of a long past only the rows that decide there. Every answer holds at this instant alone."""
+
+    def __init__(self, fetch: Fetch, valid: Instant) -> None:
+        super().__init__(fetch)
+        self.valid = valid
+        self.__dict__["believed"] = Lookup(fetch, _BELIEVED_AT.format(valid=valid), tuple)
+        """The first period of an entity that is believed now, and the last that begins by the instant; otherwise as in `Facts`."""
+
+    def holds(self, ground: Ground) -> bool:
+        """Return True if one entity rests on another at the instant."""
+        return ground.start <= self.valid < ground.stop
+
+    def last_revisions(self, entity: int) -> list[Fall] | None:
+        """Return the changes of the content of a node by the last transaction that changed it, in order; None for an event, and where the node does not stand.
+
+        What an earlier change shakes is shaken by these too.
+        """
+        if self.entity(entity).is_event or not self._stands_at(entity, self.valid):
+            return None
+        found: list[Fall] = []
+        for by, certain in self._changes_here(entity):
+            if self.counts(by) and (certain or self._differs(entity, by, self.valid)):
+                if found and self.operation(by)[0] != self.operation(found[0].operation)[0]:
+                    break
+                found.append(Fall(by, "revised"))
+        return found[::-1]
+
+    def _changes_here(self, entity: int) -> Iterator[tuple[int, int]]:
+        """Yield the changes of the content of an entity, the newest first: the operation, and whether it is certain that the content differs."""
+        before, most = OPEN, _NARROW
+        while rows := self.fetch(_CHANGED_AT, entity, self.valid, before, most):
+            yield from (row[1:] for row in rows)
+            before, most = rows[-1][0], most * 4
+
+    def _falls_within(self, entity: int, periods: list[Period]) -> list[FallenPart]:
+        return list(self._falls_over(entity, (self.valid, self.valid + 1), []))
+
+    def _changeable(self, entity: int) -> list[Period]:
+        """Return the instant, or the last one before it at which an entity that has ended was believed."""
+        begun = (until for since, until, _ in reversed(self.believed[entity]) if since <= self.valid)
+        at = min(self.valid, next(begun, OPEN) - 1)
+        return [(at, at + 1)]
+
+    def _upright_of_node(
+        self, entity: int, changes: Sequence[tuple[Instant, Instant, int, bool]]
+    ) -> list[tuple[Instant, Instant, int]]:
+        valid, here = self.valid, (self.valid, self.valid + 1)
+        is_retracted = any(start <= valid < stop for start, stop in self._retracted(entity))
+        if valid < self.believed[entity][0][0] or (is_retracted and not self._stands_at(entity, valid)):
+            return []
+        [(at, _)] = self._changeable(entity)
+        return [(*here, self._looked_by(entity, here, self._changed_last(entity, at, changes)))]
 
 
 def _is_plain(believed: Sequence[tuple[Instant, Instant, int]]) -> bool:

@@ -6,17 +6,16 @@ followed from what was invalidated to what rests on it, the latest fall first. N
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from graphstore.ledger.past_rows import past_rows
-from graphstore.ledger.standing_facts import Facts, Fall, FallenPart, Ground
+from graphstore.ledger.standing_facts import FactsAt, Fall, FallenPart, Ground
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
 from graphstore.read.ids import resolve
-from graphstore.read.index_of_rows import ENTITIES_NUMBERED, ENTITY_NUMBER, FORGOTTEN, SHAKY, Number
+from graphstore.read.index_of_rows import ENTITIES_NUMBERED, ENTITY_NUMBER, SHAKY, Number
 from graphstore.read.inspected import inspect
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
 from graphstore.read.operations import done_by
@@ -52,8 +51,11 @@ class Fallen(NamedTuple):
 
 
 LOOKS_AMONG = Statement("looks_among", Number)
-_REACHED = (
-    "SELECT entity FROM shaky WHERE valid_from <= ?1 AND valid_to > ?1 AND tx_from <= ?2 AND tx_to > ?2"
+_HERE = "s.valid_from <= ?1 AND s.valid_to > ?1 AND s.tx_from <= ?2 AND s.tx_to > ?2"
+_REACHED = f"SELECT s.entity FROM shaky s WHERE {_HERE}"
+_PASSING = (
+    "SELECT value FROM json_each(?3) WHERE EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = value) "
+    f"OR EXISTS (SELECT 1 FROM shaky s WHERE s.entity = value AND {_HERE})"
 )
 _VISIBLE = "SELECT link FROM link_period WHERE link IN (SELECT value FROM json_each(?))"
 _HELD = """
@@ -70,33 +72,38 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
     most = whole_number("limit", limit)
     with no_collecting():
         found = list(islice(_with_outside(point), most))
-        links, done = _links(point, found), done_by(point, {one.op for one in found})
-        foundations = _foundations(point, [one.ent for one in found])
-        ends = [end for row in links.values() for end in (row.source, row.target)]
-        numbers = dict.fromkeys(number for one in found for number in (one.ent, one.root))
-        names = {
-            row.number: row.id for row in point.whole.rows(ENTITIES_NUMBERED, numbers=as_json(list(numbers)))
-        }
-        shown = things(point, dict.fromkeys([*ends, *(names[one.ent] for one in found)]))
+        return _shown(point, found, _foundations(point, [one.ent for one in found]))
 
-        def link(number: int) -> Link:
-            row = links[number]
-            return link_of(point, row, shown[row.source].standing, shown[row.target].standing)
 
-        ways = Ways[Link]()
-        return [
-            Shaky.made(
-                {
-                    "node": shown[names[one.ent]],
-                    "root": _outside(one.fell_at) if one.root < 0 else shown[names[one.root]],
-                    "links": ways.of(one.path, link) if one.path else (),
-                    "why": done[one.op][2] if one.op in done else None,
-                    "recorded_at": moment(one.fell_at),
-                    **_counted(foundations[one.ent]),
-                }
-            )
-            for one in found
-        ]
+def _shown(
+    point: Point, found: list[ShakyEntity], foundations: Mapping[int, tuple[Foundation, ...]]
+) -> list[Shaky]:
+    links, done = _links(point, found), done_by(point, {one.op for one in found})
+    ends = [end for row in links.values() for end in (row.source, row.target)]
+    numbers = dict.fromkeys(number for one in found for number in (one.ent, one.root))
+    names = {
+        row.number: row.id for row in point.whole.rows(ENTITIES_NUMBERED, numbers=as_json(list(numbers)))
+    }
+    shown = things(point, dict.fromkeys([*ends, *(names[one.ent] for one in found)]))
+
+    def link(number: int) -> Link:
+        row = links[number]
+        return link_of(point, row, shown[row.source].standing, shown[row.target].standing)
+
+    ways = Ways[Link]()
+    return [
+        Shaky.made(
+            {
+                "node": shown[names[one.ent]],
+                "root": _outside(one.fell_at) if one.root < 0 else shown[names[one.root]],
+                "links": ways.of(one.path, link) if one.path else (),
+                "why": done[one.op][2] if one.op in done else None,
+                "recorded_at": moment(one.fell_at),
+                **_counted(foundations[one.ent]),
+            }
+        )
+        for one in found
+    ]
 
 
 def inspect_with_grounds(point: Point, id: str) -> Inspection | LinkInspection:
@@ -119,9 +126,11 @@ def grounds(point: Point, id: str) -> Grounds:
 
 def _grounds_of(point: Point, node: Node | Event) -> Grounds:
     [number] = point.rows(ENTITY_NUMBER, id=node.id)
-    found = [one for one in shaky(point) if one.node.id == node.id] if node.standing == "shaky" else []
-    counted = _counted(_foundations(point, [number.number])[number.number])
-    return Grounds.made({"node": node, **counted, "shaky": found[0] if found else None})
+    entity = number.number
+    foundations = _foundations(point, [entity])
+    found = list(islice(_with_outside(point, entity), 1)) if node.standing == "shaky" else []
+    shaken = _shown(point, found, foundations)[0] if found else None
+    return Grounds.made({"node": node, **_counted(foundations[entity]), "shaky": shaken})
 
 
 def _counted(foundations: tuple[Foundation, ...]) -> dict[str, Any]:
@@ -131,8 +140,8 @@ def _counted(foundations: tuple[Foundation, ...]) -> dict[str, Any]:
 
 def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Foundation, ...]]:
     """Return what each of some things rests on here, in the order in which the links were recorded."""
-    facts = Facts(past_rows(point.database, point.tx))
-    fallen = _fallen(facts, entities, point.valid)
+    facts = FactsAt(past_rows(point.database, point.tx), point.valid)
+    fallen = _fallen(facts, entities)
     done = done_by(point, {fall.operation for fall in fallen.values() if fall is not None})
     links = _links_over(point, [link for _, link in fallen])
     shown = things(point, {end for row in links.values() for end in (row.source, row.target)})
@@ -163,35 +172,52 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
     return {ent: tuple(foundations) for ent, foundations in made.items()}
 
 
-def _fallen(facts: Facts, entities: Sequence[int], valid: Instant) -> dict[tuple[int, int], Fall | None]:
-    """Return the links by which things rest on others at an instant, as (thing, link), each with the last fall of the other that counts for it."""
-    found: dict[tuple[int, int], Fall | None] = {}
-    asked: dict[int, tuple[list[Period], list[Ground]]] = {}
+def _fallen(facts: FactsAt, entities: Sequence[int]) -> dict[tuple[int, int], Fall | None]:
+    """Return the links by which things rest on others at the instant, as (thing, link), each with the last fall of the other that counts for it."""
     facts.grounds.load(entities)
-    for ent in entities:
-        for ground in facts.grounds[ent]:
-            if ground.start <= valid < ground.stop:
-                found[ent, ground.link] = None
-                never_so = ground.never_so or ent in facts.replacers(ground.other)
-                grounds = asked.setdefault(ground.other, ([(valid, valid + 1)], []))[1]
-                grounds.append(ground._replace(other=ent, never_so=int(never_so)))
-    facts.load_fallen(asked)
-    for base, parts in facts.falls(asked).items():
-        for ground in asked[base][1]:
+    dependants = _dependants(facts, entities)
+    found: dict[tuple[int, int], Fall | None] = {
+        (ent, ground.link): None for ent in entities for ground in facts.grounds[ent] if facts.holds(ground)
+    }
+    for base, parts in facts.falls(_here(facts, dependants)).items():
+        for ground in dependants[base]:
             for _, _, fall in (one for part in parts for one in facts.counted(part, base, ground)):
                 if not (fall.word == "ended" and facts.entity(ground.other).is_event):
                     found[ground.other, ground.link] = max(fall, found[ground.other, ground.link] or fall)
     return found
 
 
-def _with_outside(point: Point) -> Iterator[ShakyEntity]:
-    """Give what is shaky; within scopes in the order of the whole store, and with the part of a way inside where it leads outside (`root` is -1)."""
+def _dependants(facts: FactsAt, entities: Iterable[int]) -> dict[int, list[Ground]]:
+    """Return by what some things rest on others at the instant: the links, with the dependant as `other`. What may have become of the others is read."""
+    found: dict[int, list[Ground]] = {}
+    for ent in entities:
+        for ground in facts.grounds[ent]:
+            if facts.holds(ground):
+                found.setdefault(ground.other, []).append(ground._replace(other=ent))
+    facts.load_fallen(found)
+    return {base: facts.with_replacers(base, grounds) for base, grounds in found.items()}
+
+
+def _here(
+    facts: FactsAt, dependants: dict[int, list[Ground]]
+) -> dict[int, tuple[list[Period], list[Ground]]]:
+    """Return what to ask for of the falls of foundations at the instant."""
+    here = [(facts.valid, facts.valid + 1)]
+    return {base: (here, grounds) for base, grounds in dependants.items()}
+
+
+def _with_outside(point: Point, only: int | None = None) -> Iterator[ShakyEntity]:
+    """Give what is shaky; within scopes in the order of the whole store, and with the part of a way inside where it leads outside (`root` is -1).
+
+    `only`: the one thing that is asked for, which is shaky here. None: everything.
+    """
+    following = _Following(point, only).shaky_entities()
     if point.whole is point:
-        yield from _Following(point).shaky_entities()
+        yield from following
         return
-    own = {one.ent: one for one in _Following(point).shaky_entities()}
-    inside = {row.number for row in point.rows(SHAKY)}
-    for one in _Following(point.whole).shaky_entities():
+    own = {one.ent: one for one in following}
+    inside = {row.number for row in point.rows(SHAKY)} if only is None else {only}
+    for one in _Following(point.whole, only).shaky_entities():
         found = own.pop(one.ent, None)
         if found is not None:
             yield found
@@ -227,35 +253,32 @@ def _outside(fell_at: Instant) -> Node:
 class _Following:
     """Follows falls at a coordinate to what is shaky there."""
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, only: int | None) -> None:
+        """Read what leads to what is shaky, or to the one thing that is asked for alone."""
         self._point, self._valid = point, point.valid
-        self._facts = Facts(past_rows(point.database, point.tx))
-        self._gone = {row.number for row in point.rows(FORGOTTEN)}
-        self._shown = {row.number for row in point.rows(SHAKY)}
-        # and what has ended or was forgotten since, over which ways lead
-        self._shaky = {number for (number,) in point.database.rows(_REACHED, (point.valid, point.tx))}
-        self._bases: set[int] = set()
+        self._facts = FactsAt(past_rows(point.database, point.tx), point.valid)
+        at = point.valid, point.tx
         # what some fall does not shake that an older one may, by the same ways
         self._passed: set[int] = set()
-        level = set(self._shaky)
+        # and what has ended or was forgotten since, over which ways lead
+        self._shaky: set[int] = set()
+        if only is None:
+            self._asked_for = {row.number for row in point.rows(SHAKY)}
+            level = {number for (number,) in point.database.rows(_REACHED, at)}
+        else:
+            self._asked_for = level = {only}
         while level:
-            self._facts.grounds.load(level)
-            bases = {one.other for each in level for one in self._facts.grounds[each] if self._holds(one)}
-            self._bases |= bases
-            level = (bases & self._gone) - self._shaky
             self._shaky |= level
-        self._facts.load_fallen(self._bases)
-        self._facts.load_dependants(self._bases)
-        self._facts.load_upright(self._shaky | self._bases)
-        self._dependants = {base: self._resting_on(base) for base in self._bases}
-
-    def _holds(self, ground: Ground) -> bool:
-        return ground.start <= self._valid < ground.stop
-
-    def _resting_on(self, base: int) -> list[Ground]:
-        """Return the links by which shaky things rest on another, in the order in which they were recorded."""
-        there = [one for one in self._facts.dependants(base) if self._holds(one) and one.other in self._shaky]
-        return sorted(there, key=lambda one: (one.kind in UPHOLDING, one.link))
+            self._facts.grounds.load(level)
+            bases = {
+                one.other for each in level for one in self._facts.grounds[each] if self._facts.holds(one)
+            }
+            asked = as_json(sorted(bases - self._shaky))
+            level = {number for (number,) in point.database.rows(_PASSING, (*at, asked))}
+        self._facts.load_upright(self._shaky)
+        self._dependants = _dependants(self._facts, self._shaky)
+        for grounds in self._dependants.values():
+            grounds.sort(key=lambda one: (one.kind in UPHOLDING, one.link))
 
     def shaky_entities(self) -> Iterator[ShakyEntity]:
         """Yield everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were recorded."""
@@ -263,49 +286,28 @@ class _Following:
         fallen = sorted(self._all_fallen(), key=lambda one: one.fell_at, reverse=True)
         for fell_at, group in groupby(fallen, key=lambda one: one.fell_at):
             for one, ent, path in self._spread(list(group), seen):
-                if ent in self._shown:
+                if ent in self._asked_for:
                     yield ShakyEntity(ent, one.root, path, fell_at, one.fall.operation)
 
     # ------------------------------------------------------------------ what fell
 
     def _all_fallen(self) -> Iterator[Fallen]:
         facts, here = self._facts, (self._valid, self._valid + 1)
-        revised = {base: facts.revisions_at(base, self._valid) for base in sorted(self._bases)}
-        asked = {
-            base: ([here], grounds) for base, grounds in self._dependants.items() if revised[base] is None
-        }
-        parts = facts.falls(asked)
+        revised = {base: facts.last_revisions(base) for base in sorted(self._dependants)}
+        absent = {base: grounds for base, grounds in self._dependants.items() if revised[base] is None}
+        parts = facts.falls(_here(facts, absent))
         for base, falls in revised.items():
             if falls:
-                yield from self._revised(base, falls)
+                yield from self._counted(base, [FallenPart(*here, [fall]) for fall in falls])
             elif falls is None:
-                here_alone = (
-                    FallenPart(*here, part.falls)
-                    for part in parts[base]
-                    if part.start <= self._valid < part.stop
-                )
-                yield from self._counted(base, here_alone)
+                yield from self._counted(base, parts[base])
 
-    def _revised(self, base: int, falls: list[Fall]) -> Iterator[Fallen]:
-        """Yield the revisions of a thing that stands. What an earlier one shakes is shaken by those of the last transaction that revised it too: it is listed
-        with nothing."""
-        facts, here = self._facts, (self._valid, self._valid + 1)
-        instants = [facts.operation(fall.operation)[0] for fall in falls]
-        last = bisect_left(instants, instants[-1])
-        yield from self._counted(base, (FallenPart(*here, [fall]) for fall in falls[last:]))
-        grounds = [one for one in self._dependants[base] if "revised" in facts.resting[one.kind]]
-        recorded = min((facts.recorded_first(one.link, self._valid) for one in grounds), default=None)
-        for fall, fell_at in zip(falls[:last], instants, strict=False):
-            if recorded is not None and fall.operation > recorded:
-                yield Fallen(fall, base, fell_at, [])
-
-    def _counted(self, base: int, parts: Iterator[FallenPart]) -> Iterator[Fallen]:
+    def _counted(self, base: int, parts: Iterable[FallenPart]) -> Iterator[Fallen]:
         """Yield the falls of a thing that count for a link to it."""
         facts = self._facts
         found: dict[Fall, list[Ground]] = {}
-        several = list(parts)
         for ground in self._dependants[base]:
-            for part in several:
+            for part in parts:
                 for _, _, fall in facts.counted(part, base, ground):
                     found.setdefault(fall, []).append(ground)
         for fall, first in found.items():

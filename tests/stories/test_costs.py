@@ -13,6 +13,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore, View, recall
 from graphstore.events.report import history_report
+from graphstore.ledger.readings import Agent, Answered
 from tests.conftest import Clock, after
 from tests.support.steps import steps
 
@@ -61,6 +62,15 @@ def crowd(size: int, path: str | Path = ":memory:") -> GraphStore:
     store.record_event("deploy", "the only one", occurred_at="2026-01-10")
     clock.move(days=2)
     return store
+
+
+def answered(store: GraphStore, ids: list[str]) -> None:
+    """Record an answer that contained each of these things."""
+    valid, tx = store._coordinate()
+    recorder = store._record_reads()
+    for id in ids:
+        recorder.add(Answered(Agent("ben"), "get", store._now(), valid, tx, {"things": [{"id": id}]}))
+    recorder.flush()
 
 
 def deep(size: int) -> GraphStore:
@@ -203,6 +213,9 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "link_history", lambda _, view: view.link_history("two", "supersedes", "one")),
     (crowd, "inspect", lambda _, view: view.inspect("one")),
     (crowd, "inspect of a link", lambda _, view: view.inspect("lnk_0123456789abcdef")),
+    (crowd, "grounds", lambda _, view: view.grounds("c99")),
+    (crowd, "grounds of what is shaky", lambda _, view: view.grounds("roof")),
+    (crowd, "readers_of", lambda store, _: store.readers_of("one")),
     (crowd, "history", lambda _, view: view.history("one")),
     (crowd, "versions", lambda _, view: view.versions("one")),
     (crowd, "diff", lambda _, view: view.diff("one", 1, 1)),
@@ -257,6 +270,8 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (deep, "node that rests on it", lambda _, view: view.node("roof")),
     (deep, "links_from", lambda _, view: view.links_from("deep")),
     (deep, "backlinks_to", lambda _, view: view.backlinks_to("deep")),
+    (deep, "grounds", lambda _, view: view.grounds("deep")),
+    (deep, "grounds of what rests on it", lambda _, view: view.grounds("roof")),
     (deep, "what_superseded", lambda _, view: view.what_superseded("deep")),
     (deep, "a version", lambda _, view: view.node("deep-v3")),
     (deep, "a version as was believed", lambda store, _: store.as_of(tx=after(99)).node("deep-v3")),
@@ -270,6 +285,7 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (undone, "node as was believed", lambda store, _: store.as_of(valid=after(9), tx=after(99)).node("deep")),
     (undone, "a version as was believed", lambda store, _: store.as_of(tx=after(99)).node("deep-v3")),
     (undone, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("deep")),
+    (undone, "grounds of what rests on it", lambda _, view: view.grounds("roof")),
     (undone, "links_from", lambda _, view: view.links_from("deep")),
     (fallen, "links_from what rested on it", lambda _, view: view.links_from("roof")),
     (fallen, "backlinks_to", lambda _, view: view.backlinks_to("deep")),
@@ -280,11 +296,14 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (hub, "links_from", lambda _, view: view.links_from("hub")),
     (hub, "links_from of a kind", lambda _, view: view.links_from("hub", "uses")),
     (hub, "links_from of what rests on it", lambda _, view: view.links_from("leaf-3")),
+    (hub, "grounds", lambda _, view: view.grounds("hub")),
+    (hub, "grounds of what rests on it", lambda _, view: view.grounds("leaf-3")),
     (hub, "what_superseded", lambda _, view: view.what_superseded("hub")),
     (hub, "causes", lambda _, view: view.causes("hub")),
     (hub, "operations", lambda _, view: view.operations("hub")),
     (hub, "path", lambda _, view: view.path("leaf-3", "low")),
     (hub, "the first that is shaky", lambda _, view: view.shaky(limit=1)),
+    (deep_hub, "grounds of what rests on it", lambda _, view: view.grounds("leaf-3")),
     (pair, "links_from of a kind", lambda store, _: store.as_of(valid=after(6.5)).links_from("left", "uses")),
     (pair, "link_history of one link", lambda _, view: view.link_history("left", "supports", "right")),
     (slot, "node", lambda store, _: store.as_of(valid=after(3.5)).node("value-3")),
@@ -309,6 +328,7 @@ LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "changes_to", lambda store, view: view.changes_to(store.as_of(valid="2026-01-11")).to_arrow()),
     (crowd, "verify", lambda store, _: store.verify()),
     (crowd, "sweep", lambda store, _: store.sweep()),
+    (crowd, "without", lambda store, _: store.without(id="rare")),
     (
         deep,
         "over its versions",
@@ -319,6 +339,7 @@ LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (deep, "versions", lambda _, view: view.versions("deep")),
     (deep, "inspect", lambda _, view: view.inspect("deep")),
     (deep, "operations", lambda _, view: view.operations("deep")),
+    (fallen, "grounds of what rested on it", lambda _, view: view.grounds("roof")),
     (deep, "what became of its first version", lambda _, view: view.what_superseded("deep-v1")),
     (hub, "backlinks_to", lambda _, view: view.backlinks_to("hub")),
     (hub, "inspect", lambda _, view: view.inspect("hub")),
@@ -352,8 +373,9 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     for size in (FEW, MANY):
         path = tmp_path_factory.mktemp("crowd") / f"{size}.gs"
         crowd(size, path).close()
-        _stores[crowd, size] = graphstore.open(path, clock=(clock := Clock()))
+        _stores[crowd, size] = store = graphstore.open(path, clock=(clock := Clock()))
         clock.move(days=3)
+        answered(store, ["one", *(f"c{n}" for n in range(size))])
     yield
     for store in _stores.values():
         store.close()
