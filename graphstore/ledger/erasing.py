@@ -171,7 +171,7 @@ class Compacting:
                     _keep(head, name, [entry for entry in head[name] if entry[0] not in left_out])
         if "aliases" in head:
             _keep(head, "aliases", [entry for entry in head["aliases"] if entry[2] not in self.gone])
-        for name, left_out in (("took", self.links), ("kept", self.gone)):
+        for name, left_out in (("took", self.links), ("kept", self.gone), ("not_kept", self.gone)):
             for id in left_out.intersection(head.get(name, ())):
                 del head[name][id]
             if not head.get(name, True):

@@ -89,12 +89,12 @@ def close_rows(
         connection.executemany(f"INSERT INTO {closed} VALUES (?, ?, ?, ?)", inherited)
 
 
-def replace_taken(
-    connection: sqlite3.Connection, line: Line, entity: int, tx: Instant, link: int | None = None
+def close_taken(
+    connection: sqlite3.Connection, line: Line, tx: Instant, condition: str, *values: object
 ) -> None:
-    """Note that what was taken earlier from an entity, or by one supersession of it, does not count any more on a line."""
-    reader, one = line.reader(connection), "" if link is None else f" AND link = {link}"
-    for (number,) in reader.execute(f"SELECT number FROM taken WHERE entity = ?{one}", (entity,)).fetchall():
+    """Note that what was taken of an entity does not count any more on a line: the rows for which a condition holds."""
+    rows = line.reader(connection).execute(f"SELECT number FROM taken WHERE {condition}", values).fetchall()
+    for (number,) in rows:
         if line.is_own(number):
             connection.execute("UPDATE all_taken SET tx_to = ? WHERE number = ?", (tx, number))
         else:
@@ -547,28 +547,23 @@ class RowWriter:
             target = self._known.targets.get(link)
             if target is None:  # it is no new one
                 [(target,)] = self._reader.execute(_TARGET, (link,)).fetchall()
-                replace_taken(self._connection, self.line, target, self._tx, link)
-            taken += self._taken(target, link, pieces, len(taken))
+                close_taken(self._connection, self.line, self._tx, "entity = ? AND link = ?", target, link)
+            taken += [(target, link, *self._piece(target, piece)) for piece in pieces]
+        for id, pieces in head.get("not_kept", {}).items():
+            entity, condition = (
+                self._entity(id),
+                "entity = ? AND version = ? AND valid_from = ? AND valid_to = ?",
+            )
+            for piece in pieces:
+                found = self._piece(entity, piece)
+                close_taken(self._connection, self.line, self._tx, condition, entity, *found)
         for id, pieces in sorted(head.get("kept", {}).items()):
             entity = self._entity(id)
-            if entity < self._first_entity:
-                replace_taken(self._connection, self.line, entity, self._tx)
-            taken += self._taken(entity, None, pieces, len(taken))
-        self._insert("taken", taken)
+            taken += [(entity, None, *self._piece(entity, piece)) for piece in pieces]
+        first = self._next["taken"]
+        self._insert("taken", [(number, *row, self._tx, OPEN) for number, row in enumerate(taken, first)])
 
-    def _taken(
-        self, entity: int, link: int | None, pieces: Iterable[Any], before: int
-    ) -> list[tuple[Any, ...]]:
-        """Return the rows of what was taken of an entity. `before`: how many this line of the chain has before these."""
-        return [
-            (
-                number,
-                entity,
-                link,
-                self._version(entity, ordinal) if ordinal else -1,
-                *self._period(start, stop),
-                self._tx,
-                OPEN,
-            )
-            for number, (ordinal, start, stop) in enumerate(pieces, self._next["taken"] + before)
-        ]
+    def _piece(self, entity: int, piece: Sequence[Any]) -> tuple[int, Instant, Instant]:
+        """Return the version and the period of what was taken of an entity."""
+        ordinal, start, stop = piece
+        return (self._version(entity, ordinal) if ordinal else -1, *self._period(start, stop))

@@ -791,7 +791,7 @@ class WorkingSet(Index):
         found: dict[int, tuple[list[Taken], list[Taken]]] = {}
         ents: set[int] = set()
         for head in self._visible(_HEADS, tx):
-            ents.update(self.ids[id] for id in head.get("kept", ()))
+            ents.update(self.ids[id] for part in ("kept", "not_kept") for id in head.get(part, ()))
             ents.update(self.l_tgt[self.link_ids[id]] for id in head.get("took", ()))
         for ent in sorted(ents):
             rows = self._rows(_TAKEN_AT, ent, tx, tx)

@@ -148,7 +148,8 @@ class ChangesSince:
         names = {
             entry[0] for _, head in self._heads for part in ("rows", "seen") for entry in head.get(part, ())
         }
-        names.update(name for _, head in self._heads for name in head.get("kept", ()))
+        for part in ("kept", "not_kept"):
+            names.update(name for _, head in self._heads for name in head.get(part, ()))
         index.prepare_ids(names)
         closed = [
             self._line.row("period", row) for _, head in self._heads for row, _ in head.get("closed", ())

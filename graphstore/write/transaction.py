@@ -77,7 +77,7 @@ class Progress(NamedTuple):
     mark: Mark
     steps: int
     bodies: int
-    retaken: int
+    rekept: int
     kinds: int
     promoted: int
     settings: int
@@ -111,9 +111,8 @@ class Transaction:
         self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
         # of those: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
-        # things of which it was set what is taken of them: by any verb, and those by verbs that did not fail in order
-        self.taking: set[int] = set()
-        self._retaken: list[int] = []
+        # things of which it was set what is kept of them, in order, each with what was kept before
+        self._rekept: list[tuple[int, Sequence[Taken]]] = []
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
         self.call: Call | None = None  # the verb that opens operations now
@@ -204,7 +203,7 @@ class Transaction:
             mark or index.lengths(),
             index.steps(),
             len(self.bodies),
-            len(self._retaken),
+            len(self._rekept),
             len(index.kinds),
             len(index.promoted),
             len(index.settings),
@@ -214,8 +213,7 @@ class Transaction:
 
     def back(self, point: Progress) -> None:
         """Roll back to `point`; the transaction goes on."""
-        del self._retaken[point.retaken :]
-        self.taking = {ent for ent in self.taking if ent < point.mark.entities}
+        del self._rekept[point.rekept :]
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
         del self.aliases[point.aliases :]
@@ -225,9 +223,9 @@ class Transaction:
         del self.index.promoted[point.promoted :]
         self.index.undo(point.mark, point.steps)
 
-    def taken_since(self, point: Progress) -> set[int]:
-        """Return the things of which it was set since a `point` what is taken of them."""
-        return {*self._retaken[point.retaken :]}
+    def kept_before(self, point: Progress) -> dict[int, Sequence[Taken]]:
+        """Return what was kept at a `point` of the things of which that was set since."""
+        return dict(reversed(self._rekept[point.rekept :]))
 
     def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
         """Return the things and links that were made so far. `raw` reads a body."""
@@ -370,9 +368,8 @@ class Transaction:
 
     def set_taken(self, ent: int, pieces: list[Taken]) -> None:
         """Set what is stated of a thing and does not hold."""
-        self._retaken.append(ent)
-        self.taking.add(ent)
-        self.index.set_taken(ent, pieces)
+        self._rekept.append((ent, self.index.taken.get(ent, ())))
+        self.index.set_taken(ent, list(dict.fromkeys(pieces)))
 
     def keep(self, ent: int, pieces: Iterable[Taken]) -> None:
         """Keep for a thing what a bound took of it, to come back with the bound."""
@@ -494,8 +491,7 @@ class Composer:
             self._write_gaps(last, set(lists["entities"]))
             self._write_unstored(last, lists)
         self._write_turns(last, lists, died)
-        if self.work.taking:
-            self._write_taken(last, lists, self.work.taking)
+        self._write_kept(last, lists)
         lines[0].head.update(self._of_the_store())
         if self.work.branches or self.work.aliases:
             self._branches(last, set(lists.get("versions", ())))
@@ -510,7 +506,7 @@ class Composer:
             line.head["more"] = True
         last = lines[-1].head
         self._write_turns(last, lists, died=False)
-        self._write_taken(last, lists, self.work.taken_since(self.since))
+        self._write_kept(last, lists)
         last.update(self._of_the_store())
         return lines
 
@@ -549,7 +545,7 @@ class Composer:
         named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])}
         taken = {
             (ent, ver)
-            for ent in self.work.taking
+            for ent in self.work.kept_before(self.since)
             for ver, _, _ in index.taken.get(ent, ())
             if ver >= mark.versions
         }
@@ -768,22 +764,27 @@ class Composer:
         if turns:
             head["turns"] = turns
 
-    def _write_taken(
-        self, head: dict[str, Any], lists: Mapping[str, Numbers], touched: Iterable[int]
-    ) -> None:
+    def _write_kept(self, head: dict[str, Any], lists: Mapping[str, Numbers]) -> None:
+        """Record what is kept of things, and what of them is kept no longer."""
         index, mark = self.index, self.mark
-        entities, versions = set(lists.get("entities", ())), set(lists.get("versions", ()))
-        kept = {
-            index.names[ent]: [
-                [0 if ver == ENDED else index.v_num[ver], moment(start), end_moment(stop)]
-                for ver, start, stop in index.taken[ent]
-                if ver < mark.versions or ver in versions
-            ]
-            for ent in touched
-            if (ent < mark.entities or ent in entities) and ent in index.taken
-        }
-        if kept:
-            head["kept"] = kept
+        found: dict[str, dict[str, list[Any]]] = {"kept": {}, "not_kept": {}}
+        entities, versions = {*lists.get("entities", ())}, {*lists.get("versions", ())}
+        for ent, before in self.work.kept_before(self.since).items():
+            if ent >= mark.entities and ent not in entities:
+                continue
+            after = index.taken.get(ent, ())
+            fresh = {
+                piece
+                for piece in {*after}.difference(before)
+                if piece[0] < mark.versions or piece[0] in versions
+            }
+            for name, pieces in (("kept", fresh), ("not_kept", {*before}.difference(after))):
+                if pieces:
+                    found[name][index.names[ent]] = [
+                        [0 if ver == ENDED else index.v_num[ver], moment(start), end_moment(stop)]
+                        for ver, start, stop in sorted(pieces, key=lambda piece: (piece[1:], piece[0]))
+                    ]
+        head.update((name, kept) for name, kept in found.items() if kept)
 
     def _branches(self, head: dict[str, Any], versions: set[int]) -> None:
         if self.work.branches:
