@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from graphstore.ledger.changed_parts import ChangedParts
@@ -62,7 +62,7 @@ class Known:
 
 
 Arriving = dict[int, list[Reached]]
-_CAUSE = itemgetter(2, 3)
+_CAUSE, _OPERATION = itemgetter(2, 3), attrgetter("fall.operation")
 _Lost = tuple[int, Instant, Instant, Cause | None]
 """An entity that a fall (None: any) does not reach any more over a period."""
 
@@ -467,17 +467,18 @@ class Spreading:
         facts, unknown = self._facts, set[int]()
         while level:
             facts.load_below(level)
-            facts.load_upright(
-                entity for entity, arrived in level.items() if self._may_be_covered(entity, arrived)
-            )
+            covered = self._may_be_covered(level)
+            facts.load_upright(covered)
             further: Arriving = {}
             for entity, arrived in level.items():
-                if self._reaching(entity) is None and any(
-                    one.fall.operation < self._first for one in arrived
+                if (
+                    entity in covered
+                    and self._reaching(entity) is None
+                    and any(one.fall.operation < self._first for one in arrived)
                 ):
                     unknown.add(entity)
                     arrived = [one for one in arrived if one.fall.operation >= self._first]
-                passing = self._passing(entity, arrived)
+                passing = self._passing(entity, arrived, entity in covered)
                 for other, since, until, _, kind, never_so in facts.dependants(entity) if passing else ():
                     if "shaky" in facts.resting[kind]:
                         passed = [
@@ -490,18 +491,21 @@ class Spreading:
             level = further
         return unknown
 
-    def _may_be_covered(self, entity: int, arrived: list[Reached]) -> bool:
-        """Return True if somebody may have looked at an entity since any of some falls. After those of this transaction only its own looks are."""
-        touched = self._touched
-        return (
-            entity in touched.fallen
-            or entity in touched.itself
-            or any(one.fall.operation < self._first for one in arrived)
-        )
+    def _may_be_covered(self, level: Arriving) -> set[int]:
+        """Return the entities that somebody may have looked at since any of the falls that arrive. After those of this transaction only its own looks are."""
+        touched, first = self._touched, self._first
+        return {
+            entity
+            for entity, arrived in level.items()
+            if min(map(_OPERATION, arrived)) < first or entity in touched.fallen or entity in touched.itself
+        }
 
-    def _passing(self, entity: int, arrived: list[Reached]) -> list[Reached]:
-        """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them."""
-        is_covered, stopped = self._may_be_covered(entity, arrived), self._known.stopped
+    def _passing(self, entity: int, arrived: list[Reached], is_covered: bool) -> list[Reached]:
+        """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them.
+
+        `is_covered`: whether somebody may have looked at it since.
+        """
+        stopped = self._known.stopped
         upright = self._facts.upright(entity) if is_covered else self._facts.spans(entity)
         reached = self._reaching(entity)
         kept = self._gained if reached is None else self._reached

@@ -981,23 +981,20 @@ class Facts:
         self.believed.load(missing)
         self.entities.load(missing)
         believed, entities = self.believed, self.entities
-        nodes = [entity for entity in missing if not entities[entity][0][1] and believed[entity]]
-        self.absence.load(entity for entity in nodes if not _is_plain(believed[entity]))
+        others = []
         for entity in missing:
+            parts = believed[entity]
             if entities[entity][0][1]:
                 self._spans[entity] = self._upright_of_event(entity)
-            elif not believed[entity] or (_is_plain(believed[entity]) and believed[entity][0][2] < 0):
-                self._spans[entity] = believed[entity]
+            elif not parts or (parts[0][2] < 0 and _is_plain(parts)):
+                self._spans[entity] = parts
             else:
-                since, retracted = believed[entity][0][0], self._retracted(entity)
-                self._spans[entity] = [
-                    (*part, -1)
-                    for part in (
-                        without_all((since, OPEN), self._unbelieved(entity, retracted))
-                        if retracted
-                        else [(since, OPEN)]
-                    )
-                ]
+                others.append(entity)
+        self.absence.load(entity for entity in others if not _is_plain(believed[entity]))
+        for entity in others:
+            whole, retracted = (believed[entity][0][0], OPEN), self._retracted(entity)
+            spans = without_all(whole, self._unbelieved(entity, retracted)) if retracted else [whole]
+            self._spans[entity] = [(*part, -1) for part in spans]
 
     def _retracted(self, entity: int) -> list[Period]:
         return [part[:2] for part in self.absence[entity] if part[2] == "retracted"]
