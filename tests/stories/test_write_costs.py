@@ -403,6 +403,30 @@ def test_many_transactions_on_one_thing_cost_as_much_each(tell) -> None:
     assert growth_of_all(tell) < LINEAR * 7
 
 
+def test_a_line_has_of_what_is_kept_of_a_thing_only_what_came_and_went() -> None:
+    """A value holds but for a day in two, over each of which another value of its slot keeps it from holding; then one of these is retracted."""
+    lengths = []
+    for count in (FEW // 20, FEW // 2):
+        with graphstore.open(":memory:", clock=Clock()) as store:
+            store.add_node("fact", {}, id="base", key="k", valid_from=after(0))
+            for n in range(100, 100 + count):
+                store.add_node(
+                    "fact", {"n": n}, id=f"n{n}", key="k", valid_from=after(2 * n), valid_to=after(2 * n + 1)
+                )
+            store.retract("n105", reason="a slip", valid_from=after(210), valid_to=after(211))
+            assert store.as_of(valid=after(210.5)).node("base").standing == "stands"
+            writer = store._trunk._core.journal.database.writer  # type: ignore[union-attr]
+            lengths.append(
+                [
+                    length
+                    for (length,) in writer.execute(
+                        "SELECT length(head) FROM chain ORDER BY number DESC LIMIT 2"
+                    )
+                ]
+            )
+    assert all(many < FLAT * few for few, many in zip(*lengths, strict=True))
+
+
 NOT_COUNTED = {
     "export": "a test of its own",
     "save": "a picture of what is asked",
