@@ -17,6 +17,8 @@ from graphstore.values.models import Json
 from graphstore.values.period import Instant, instant
 
 Sentence = tuple[str, str, str]
+Part = tuple[int, Json, list[Any]]
+"""A head of a transaction: the number of operations in the heads before it, the head, and its bodies."""
 
 
 @dataclass(slots=True)
@@ -135,63 +137,78 @@ class Reader:
             args = each.get("args", {})
             for at, entry in enumerate(each.get("ops", ())):
                 ops.append(_operation(entry, texts, made, args.get(str(at), {})))
-        for first, each, texts in zip(firsts, heads, bodies, strict=True):
-            self._effects(each, texts, ops, first, made)
+        parts = list(zip(firsts, heads, bodies, strict=True))
+        for first, each, _ in parts:
+            for entity in each.get("entities", ()):
+                made.entities[entity[0]] = self.entities[entity[0]] = entity
+            for _, at, op in each.get("seen", ()):
+                ops[first + op].seen = at
+        self._versions(parts, ops)
+        self._links(parts, ops)
         made.calls = list(_calls(ops))
         return made
 
-    def _effects(
-        self, head: Json, bodies: list[Any], ops: list[Operation], first: int, made: Recorded
-    ) -> None:
-        for entity in head.get("entities", ()):
-            made.entities[entity[0]] = self.entities[entity[0]] = entity
-        self._versions(head, bodies, ops, first, made)
-        self._links(head, bodies, ops, first, made)
-        for _, at, op in head.get("seen", ()):
-            ops[first + op].seen = at
-
-    def _versions(
-        self, head: Json, bodies: list[Any], ops: list[Operation], first: int, made: Recorded
-    ) -> None:
-        texts = {(id, number): bodies[body] for id, number, body in head.get("versions", ())}
-        for (id, number), body in texts.items():
-            if number == 1 and len(self.entities.get(id, ())) == 2:
-                self.events[id] = body
-        told = {(id, number): op for id, number, op in head.get("told", ())}
-        for id, number, start, stop, op in head.get("rows", ()):
-            by = told.get((id, number), op)
+    def _versions(self, parts: list[Part], ops: list[Operation]) -> None:
+        """Give operations the versions that they recorded. A large transaction has its versions, their rows and its operations in several heads."""
+        texts = {
+            (id, number): bodies[body]
+            for _, head, bodies in parts
+            for id, number, body in head.get("versions", ())
+        }
+        self.events |= {
+            id: body
+            for (id, number), body in texts.items()
+            if number == 1 and len(self.entities.get(id, ())) == 2
+        }
+        told = {
+            (id, number): first + op for first, head, _ in parts for id, number, op in head.get("told", ())
+        }
+        for first, head, _ in parts:
+            for id, number, start, stop, op in head.get("rows", ()):
+                if (id, number) in texts:
+                    by = told.setdefault(
+                        (id, number), first + op
+                    )  # later rows may be pieces that others left
+                    version = Version(id, number, texts[id, number])
+                    ops[by].versions.setdefault(number, version).periods.append((start, stop))
+        for (id, number), by in told.items():
             if (id, number) in texts:
-                version = ops[first + by].versions.setdefault(number, Version(id, number, texts[id, number]))
-                version.periods.append((start, stop))
-        for (id, number), op in told.items():
-            if (id, number) in texts:
-                ops[first + op].versions.setdefault(number, Version(id, number, texts[id, number]))
-        for id, number, place, start, stop, op in head.get("said", ()):
-            body = bodies[place] if place is not None else texts.get((id, number))
-            version = ops[first + op].versions.setdefault(number, Version(id, number, body))
-            if place is not None:
-                version.periods.append((start, stop))
+                ops[by].versions.setdefault(number, Version(id, number, texts[id, number]))
+        for first, head, bodies in parts:
+            # an event that was corrected in its own transaction has no row
+            for id, start, stop, _ in head.get("gaps", ()):
+                if (id, 1) in told and id in self.events:
+                    ops[told[id, 1]].versions[1].periods.append((start, stop))
+            for id, number, place, start, stop, op in head.get("said", ()):
+                body = bodies[place] if place is not None else texts.get((id, number))
+                version = ops[first + op].versions.setdefault(number, Version(id, number, body))
+                if place is not None:
+                    version.periods.append((start, stop))
 
-    def _links(self, head: Json, bodies: list[Any], ops: list[Operation], first: int, made: Recorded) -> None:
-        for id, source, kind, target in head.get("links", ()):
-            self.links[id] = LinkSaid(id, (source, kind, target))
-        claims = {}
-        for id, number, strength, how, by, body in head.get("claims", ()):
-            text = {} if body is None else bodies[body] or {}
-            said = LinkSaid(id, self.links[id].sentence, strength, bool(how & 1), bool(how & 2), by, text)
-            claims[id, number] = self.links[id] = said
-        told = {(id, number): op for id, number, op in head.get("link_told", ())}
+    def _links(self, parts: list[Part], ops: list[Operation]) -> None:
+        """Give operations what they said of links."""
+        claims: dict[tuple[str, int], LinkSaid] = {}
+        told: dict[tuple[str, int], int] = {}
+        for first, head, bodies in parts:
+            for id, source, kind, target in head.get("links", ()):
+                self.links[id] = LinkSaid(id, (source, kind, target))
+            for id, number, strength, how, by, body in head.get("claims", ()):
+                text = {} if body is None else bodies[body] or {}
+                said = LinkSaid(id, self.links[id].sentence, strength, bool(how & 1), bool(how & 2), by, text)
+                claims[id, number] = self.links[id] = said
+            told |= {(id, number): first + op for id, number, op in head.get("link_told", ())}
         found: dict[int, dict[str, LinkSaid]] = {}
-        for id, number, start, stop, op in head.get("link_rows", ()):
-            by = first + told.get((id, number), op)
-            said = found.setdefault(by, {}).setdefault(id, claims.get((id, number)) or self._known(id))
-            said.periods.append((start, stop))
-        for id, _, _, op in head.get("linked", ()):
-            found.setdefault(first + op, {}).setdefault(id, self._known(id))
-        for by, op in enumerate(ops[first : first + len(head.get("ops", ()))], first):
-            for id, source, kind, target, strength, how, creator in op.args.get("links", ()):
+        for first, head, _ in parts:
+            for id, number, start, stop, op in head.get("link_rows", ()):
+                by = told.get((id, number), first + op)
+                said = found.setdefault(by, {}).setdefault(id, claims.get((id, number)) or self._known(id))
+                said.periods.append((start, stop))
+            for id, _, _, op in head.get("linked", ()):
+                found.setdefault(first + op, {}).setdefault(id, self._known(id))
+        for at, operation in enumerate(ops):
+            for id, source, kind, target, strength, how, creator in operation.args.get("links", ()):
                 said = LinkSaid(id, (source, kind, target), strength, bool(how & 1), bool(how & 2), creator)
-                found.setdefault(by, {}).setdefault(id, said)
+                found.setdefault(at, {}).setdefault(id, said)
                 self.links.setdefault(id, said)
         for by, links in found.items():
             ops[by].links += links.values()

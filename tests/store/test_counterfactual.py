@@ -13,7 +13,7 @@ from graphstore import GraphStore, GraphStoreError, InvalidError, NotFoundError
 from tests.change.oracle import Oracle
 from tests.change.programs import SEEDS, THINGS, Hours, Step, draw, instants, tell_store
 from tests.change.test_change_properties import READS
-from tests.conftest import Clock
+from tests.conftest import Clock, day
 
 pytestmark = pytest.mark.in_process("looks at views of stores in memory")
 
@@ -209,6 +209,55 @@ def test_links_that_came_and_went_within_a_transaction_go_again(clock: Clock) ->
     assert () == view.left_out
     assert ["dummy"] == [node.id for node in store.as_of().compare(view).removed]
     assert view.node("old") and not view.links_from("new")
+
+
+def test_an_event_that_was_corrected_in_its_own_transaction_keeps_its_time(clock: Clock) -> None:
+    store = graphstore.open(":memory:", clock=clock)
+    with store.transaction(author="ann"):
+        store.add_node("fact", {}, id="right", valid_from="2026-01-01")
+    clock.move(days=1)
+    with store.transaction(author="ben"):
+        store.record_event("error", "boom", id="boom", occurred_at="2026-01-01")
+        store.link("right", "corrects", "boom")
+    clock.move(days=1)
+
+    assert day("2026-01-01") == store.without(author="ann").event("boom").occurred_at
+
+
+def test_large_transactions_are_done_again(clock: Clock) -> None:
+    store = graphstore.open(":memory:", clock=clock)
+    with store.transaction(author="nobody"):
+        store.add_node("fact", {}, id="dummy")
+    clock.move(days=1)
+    with store.transaction(author="ann"):
+        for n in range(1100):
+            store.add_node("fact", {"n": n}, id=f"n{n}")
+    store.bulk_load(
+        versions=[{"node_id": f"b{n}", "content": {"n": n}, "valid_from": "2026-01-01"} for n in range(1100)],
+        links=[{"source": f"b{n}", "kind": "uses", "target": "n7", "reason": "so"} for n in range(1100)],
+    )
+    clock.move(days=1)
+
+    view = store.without(id="dummy")
+
+    assert () == view.left_out
+    found = store.as_of().compare(view)
+    assert ["dummy"] == [node.id for node in found.removed]
+    assert not (found.added or found.changed or found.links_added or found.links_removed)
+
+
+def test_a_description_beside_the_pieces_that_it_left_is_done_again(clock: Clock) -> None:
+    store = graphstore.open(":memory:", clock=clock)
+    with store.transaction(author="nobody"):
+        store.add_node("fact", {}, id="dummy")
+    store.add_node("fact", {"n": 0}, id="a", valid_from="2026-01-01")
+    clock.move(days=1)
+    with store.transaction(author="ann"):
+        store.revise("a", {"n": 1}, valid_from="2026-01-02")
+        store.revise("a", {"n": 2}, valid_from="2026-01-03", valid_to="2026-01-04")
+    clock.move(days=1)
+
+    assert store.history("a") == store.without(id="dummy").history("a")
 
 
 def test_a_branch_has_its_own(told: GraphStore, clock: Clock) -> None:
