@@ -1196,7 +1196,8 @@ class FactsAt(Facts):
         if valid < self.believed[entity][0][0] or (is_retracted and not self._stands_at(entity, valid)):
             return []
         [(at, _)] = self._changeable(entity)
-        return [(*here, self._looked_by(entity, here, self._changed_last(entity, at, changes)))]
+        [changed] = self._changed_last(entity, (at,), changes)
+        return [(*here, self._looked_by(entity, here, changed))]
 
 
 def _is_plain(believed: Sequence[tuple[Instant, Instant, int]]) -> bool:
