@@ -517,7 +517,9 @@ class WorkingSet(Index):
     def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken, Instant]]:
         """Return what is stated of the values of a slot over a part of a period and does not hold, each with its entity, and since when that is stated."""
         known = {*dict.keys(self.taken), *dict.keys(self.now_of)}
-        looked_at = {ent for ent in known if ent < len(self.key) and self.slot_of(ent) == slot}  # no verb that was taken back
+        looked_at = {
+            ent for ent in known if ent < len(self.key) and self.slot_of(ent) == slot
+        }  # no verb that was taken back
         found = []
         for ent, *piece, start, is_given in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0]):
             if ent < self._things and ent not in looked_at:
