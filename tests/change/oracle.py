@@ -1318,7 +1318,7 @@ class Oracle:
                 {part["row"]["id"] for part in self.taken if tx in (part["made"], part["tx_to"])}
             ):
                 self._give_back(id, ALWAYS)
-            for id in sorted({row["id"] for row in self.rows if row["tx_to"] == tx}):
+            for id in sorted({row["id"] for row in [*self.rows, *self.lives] if row["tx_to"] == tx}):
                 self._enforce(id)
         self.undos.append((self.block, tx))
 
