@@ -473,6 +473,8 @@ def clauses(step: Step, *, named: bool = False) -> list[str]:
         what += f" by {_name(step.node) if named else step.node.id}"
     from_when = "from" if step.planned else "since"
     since = "" if step.since is None else f"{from_when} {when(step.since)} "
+    if step.node is not None and step.link is not None and step.link.valid_to is not None:
+        since += f"until {when(step.link.valid_to)} "
     who = f" by {step.who}" if step.who else ""
     why = [f"because: {step.why}"] if step.why else []
     return [what, f"{since}recorded {when(step.recorded_at)}{who}", *why]
