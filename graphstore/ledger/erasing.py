@@ -33,6 +33,7 @@ Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
 # lists whose entries begin with the id of a thing, with that of a link, and those whose entries end with an operation
 _OF_THINGS = "entities versions rows gaps turns told said seen".split()
 _OF_LINKS = "links claims link_rows link_told linked".split()
+_NAMES = ("by", "source", "target")  # arguments that are an id; `source` of other verbs than `unlink` is true
 _BY = "closed link_closed rows link_rows gaps turns told said link_told linked seen".split()
 
 
@@ -206,7 +207,11 @@ class Compacting:
                 op = -1 if name == "*" else first + int(name)
                 if op not in numbers or not ops[numbers[op] - begun][1]:  # its subject is left out
                     continue
-                rest = {field: self._without_gone(value) for field, value in entry.items() if field != "ops"}
+                rest = {
+                    field: self._without_gone(value)
+                    for field, value in entry.items()
+                    if field != "ops" and not (field in _NAMES and value in self.gone)
+                }
                 count = sum(each in numbers for each in range(op, op + entry.get("ops", 1)))
                 rest |= {"ops": count} if count > 1 else {}
                 if rest := {field: value for field, value in rest.items() if value != []}:

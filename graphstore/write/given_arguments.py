@@ -9,7 +9,8 @@ A head has them under `args`: the number of an operation within its line -> an o
 - `id` (of events and of values of a slot), `source`, `tags`: true where they were given. Their values are in the effects.
 - `verb`: the verb that was called, where the operation has another name: a value that is said again is a `confirm`.
 - `links`: the links of which no row shows that the operation said them. Each is a list: the id, the source, the kind, the target, the strength, 1 if it is
-  inferred plus 2 if it states history, and who made it. Rows of earlier versions have in its place `by` of `supersede`: what superseded.
+  inferred plus 2 if it states history, and who made it.
+- `by` of `supersede`: what superseded, where a link said so already. Rows of earlier versions have it where `links` would show it.
 - `ops`: how many operations the call consists of, where it is more than one. This one is the first.
 
 An operation without an entry was called with nothing of this. In a line of a bulk load the entry `*` names the verb `bulk_load`: each operation is a row,
@@ -85,6 +86,12 @@ def _sentence(act: Act, given: Given, name: str) -> Json:
     }
 
 
+def _by_known(act: Act, given: Given, name: str) -> Json:
+    index, by = act.index, act.known(given["by"])
+    said = index.saying(by, "supersedes", act.known(given["old"]))
+    return {"by": index.names[by]} if any(index.believed_link(link, act.work.tx) for link in said) else {}
+
+
 Noted = Callable[["Act", Given, str], "Json"]
 """Gives the entry of an argument: the verb's context, all that was given, and the name of the argument."""
 
@@ -99,7 +106,7 @@ RECORDED: dict[str, dict[str, Noted]] = {
     "retract": {**_PERIOD, "if_number": _value},
     "fold": {"members": known_ids},
     "confirm": {"source": _whether, "if_number": _value},
-    "supersede": {"valid_from": _instant, "if_number": _value},
+    "supersede": {"valid_from": _instant, "if_number": _value, "by": _by_known},
     "link": _PERIOD,
     "unlink": {**_PERIOD, "source": _sentence},
     "record_event": {"id": _whether, "related_to": known_ids},

@@ -81,7 +81,9 @@ def play(
     return store, hours
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed", [*SEEDS, pytest.param(234, id="kept-pieces"), pytest.param(376, id="superseded-again")]
+)
 def test_it_is_what_a_store_says_that_was_never_told(seed: int) -> None:
     chance, hours = random.Random(seed), Hours()
     program = draw(chance, 24, Oracle(hours), hours)
