@@ -152,7 +152,7 @@ def test_the_arguments_recorded_are_those_given(store, case):
 
 
 SHOWN = {
-    "kind", "content", "text", "trigger", "key", "scope", "reason", "created_by", "strength", "confidence", "history", "metadata", "old", "more", "by",
+    "kind", "content", "text", "trigger", "key", "scope", "reason", "created_by", "strength", "confidence", "history", "metadata", "old", "more",
     "link_id", "into", "type", "description", "occurred_at", "origin", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id",
     "ended_at", "sender", "sender_name", "thread", "classification", "authorized", "media_path", "media_hash", "unknown", "patch",
 }  # fmt: skip
@@ -177,6 +177,15 @@ def test_every_argument_of_a_verb_is_recorded_or_shown(verb):
 
     assert names - SHOWN - ALSO_SHOWN.get(verb, set()) == set(RECORDED[verb])
     assert getattr(Branch, verb) is getattr(GraphStore, verb)
+
+
+def test_what_supersedes_is_recorded_where_a_link_said_so_already(store):
+    store.add_node("fact", {"n": 1}, id="plan", valid_from=LATE)
+    store.add_node("fact", {"n": 2}, id="other", valid_from=LATE, supersedes=["plan"])
+    store.revise("plan", {"n": 3}, valid_from=SPRING)
+    store.supersede("plan", by="other")
+
+    assert {"0": {"by": "other"}} == last(store)
 
 
 def test_links_that_came_and_went_are_with_the_operation_that_said_them(store):
