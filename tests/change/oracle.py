@@ -1634,7 +1634,7 @@ class Oracle:
 
     def _first_takers(self, id: str, v: datetime, t: datetime) -> list[Row]:
         """The first word of each supersession of a thing that holds, the earliest first."""
-        by = {link["id"] for link in self._takers_at(id, v, t)}
+        by = {link["id"] for link in self._takers(id, t) if covers(link, v)}
         first = [
             min((one for one in self.first if one["id"] == link and one["tx_from"] <= t), key=order) for link in by
         ]  # fmt: skip
