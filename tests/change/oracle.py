@@ -265,9 +265,7 @@ class Oracle:
         """A thing that came and went in this transaction was never known, unless a stored link names it, or it holds again when a bound goes."""
         named = {link[end] for link in self.links for end in ("source", "target")}
         stored = {row["id"] for row in [*self.rows, *self.lives]}
-        stored |= {
-            part["row"]["id"] for part in self.taken if part["tx_to"] == END and not part["row"].get("ended")
-        }
+        stored |= {part["row"]["id"] for part in self.taken if not part["row"].get("ended")}
         for id in [id for id in [*self.nodes, *self.events] if id not in named | stored]:
             self.nodes.pop(id, None)
             self.events.pop(id, None)
