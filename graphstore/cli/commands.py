@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from graphstore.graph.result import Result
 
 Values = Mapping[str, Any]
-_RESTING = ("caused_by", "derived_from", "supported_by")
 _NAMED = 5  # things, at most
 READ, WRITE, TIME, SESSIONS, MEMORY, FILES, SERVE = GROUPS = (
     "read",
@@ -315,7 +314,11 @@ def _end(word: str) -> Callable[[Asked], Any]:
 
 def _now_shaky(asked: Asked, id: str) -> str:
     """Return the words for what rests on a thing, directly or not, and is shaky now."""
-    found = [each.id for each in asked.store.walk(id, _RESTING, 10, "in").nodes if each.standing == "shaky"]
+    from graphstore.values.vocabulary import FROM_DEPENDANTS
+
+    found = [
+        each.id for each in asked.store.walk(id, FROM_DEPENDANTS, 10, "in").nodes if each.standing == "shaky"
+    ]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return f" What rests on it is shaky now: {', '.join(found[:_NAMED])}{more}." if found else ""
 

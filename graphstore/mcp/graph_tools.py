@@ -20,7 +20,6 @@ from graphstore.graph.texts import text as query_text
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, cut, field_line, link_line, reached, thing, things
 from graphstore.mcp.desk import Later, Part, Question, Rare, Tools, asks, digest, parts
-from graphstore.mcp.read_tools import RESTS
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.store import over_time
@@ -31,6 +30,7 @@ from graphstore.values.findings import words
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version
 from graphstore.values.period import instant, iso
 from graphstore.values.text import line
+from graphstore.values.vocabulary import FROM_DEPENDANTS
 from graphstore.view.view import View
 
 _CELL = 2_000  # characters of a text in a row
@@ -130,7 +130,7 @@ class Graph(Tools):
         """Follow causes and foundations, up: what led to it; down: what rests on it. Of a trace id: its spans."""
         view = question.view
         try:
-            chain = view.walk(id, RESTS, depth, "out" if direction == "up" else "in")
+            chain = view.walk(id, FROM_DEPENDANTS, depth, "out" if direction == "up" else "in")
         except NotFoundError as unknown:
             return _spans(question, id, self._desk.refusal(view, id)(unknown))
         found: list[answers.Reached] = reached(view, chain, upward=direction == "up")

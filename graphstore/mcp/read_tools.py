@@ -43,12 +43,11 @@ from graphstore.values.findings import Chain
 from graphstore.values.findings import words as words_of
 from graphstore.values.models import Event, Json, Link, Node
 from graphstore.values.text import because, given_text, line
+from graphstore.values.vocabulary import FROM_DEPENDANTS
 from graphstore.view import filters
 from graphstore.view.view import View
 
 _READERS = 20  # that one answer names
-RESTS = ("caused_by", "derived_from", "supported_by")
-"""Read from a thing, these kinds of link lead to what it rests on."""
 _LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
 _PIECE = 1_500  # characters of a content in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
@@ -197,7 +196,7 @@ class Reads(Tools):
         done = [done_line(change) for change in view.operations(node.id)]
         led = view.causes(node.id, depth)
         causes = reached(view, led, upward=True)
-        resting = [link for link in found.links if link.kind in RESTS]
+        resting = [link for link in found.links if link.kind in FROM_DEPENDANTS]
         resting += [link for link in found.backlinks if link.kind == "supports"]
         replaced = [link for link in found.links if link.kind in ("supersedes", "corrects")]
         others = _others(view, node.id, (*resting, *replaced))

@@ -14,7 +14,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
 from graphstore.mcp.desk import Rare, Tools, Writing, whole_ids
-from graphstore.mcp.read_tools import RESTS, Id
+from graphstore.mcp.read_tools import Id
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.store.store import Store
@@ -23,6 +23,7 @@ from graphstore.values.findings import Change, Inspection, Recorded
 from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
+from graphstore.values.vocabulary import FROM_DEPENDANTS
 from graphstore.view.view import View
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
@@ -570,4 +571,4 @@ def _shaken(view: View, id: str) -> list[answers.Thing]:
 
 
 def _resting(view: View, id: str) -> list[Node | Event]:
-    return [node for node in view.walk(id, RESTS, 10, "in").nodes if node.standing == "shaky"]
+    return [node for node in view.walk(id, FROM_DEPENDANTS, 10, "in").nodes if node.standing == "shaky"]

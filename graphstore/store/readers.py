@@ -11,12 +11,12 @@ from graphstore.ledger.readings import PRESENT, Agent, ReadingRow
 from graphstore.values.findings import Change, Inspection, Reading
 from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import OPEN, Instant, instant, moment
+from graphstore.values.vocabulary import FROM_DEPENDANTS
 
 if TYPE_CHECKING:
     from graphstore.view.view import View
     from graphstore.write.writer import Writer
 
-RESTS = ("derived_from", "supports", "caused_by")
 _DEPTH = 10  # links from an invalidated thing to what rests on it
 SECONDS = 0.1  # that a batch of this process may take before readings are listed
 _CHANGED = """
@@ -60,7 +60,7 @@ def readers_of_write(store: Writer, tx: Instant) -> list[Reading]:
     for (subject,) in store._core.rows.database.rows(_SUBJECTS, (tx,)):
         found |= dict.fromkeys(_concerned(after, subject))
     for id in list(found):
-        found |= dict.fromkeys(each.id for each in after.walk(id, RESTS, _DEPTH, "in").nodes)
+        found |= dict.fromkeys(each.id for each in after.walk(id, FROM_DEPENDANTS, _DEPTH, "in").nodes)
     fallen = [
         id
         for id in found

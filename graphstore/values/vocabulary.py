@@ -136,6 +136,8 @@ UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
 """The kinds whose target rests on their source."""
 RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.items() if kind.rests}
 """The kinds by which one end rests on the other, each with the falls that count."""
+FROM_DEPENDANTS = tuple(sorted(KINDS[name].inverse if name in UPHOLDING else name for name in RESTS))
+"""The same kinds, named so that the source rests on the target: followed inward they lead from a thing to what rests on it."""
 OF_EVENTS = frozenset({"derived_from"})
 """The kinds by which an event rests on something."""
 

@@ -67,6 +67,20 @@ def test_with_a_tx_only_earlier_answers_and_what_it_invalidated_are_listed(store
     assert ["late", "ben"] == [each.agent for each in store.readers_of("a")]
 
 
+def test_a_write_concerns_readers_of_what_rests_on_what_it_took_by_each_kind(store: GraphStore) -> None:
+    store.add_node("fact", {"says": "the ground"}, id="ground")
+    store.add_node("fact", {"says": "derived"}, id="derived", derived_from=["ground"])
+    store.add_node("fact", {"says": "supported"}, id="supported")
+    store.add_node("fact", {"says": "caused"}, id="caused")
+    store.link("ground", "supports", "supported")
+    store.link("caused", "caused_by", "ground")
+    answered(store, "derived", "supported", "caused")
+    store.retract("ground", reason="never so")
+    assert ["caused", "derived", "supported"] == sorted(
+        each.id for each in store.readers_of(tx=store.last_write)
+    )
+
+
 def test_what_was_over_and_was_never_so_is_invalidated_too(store: GraphStore) -> None:
     store.add_node("fact", {"says": "an outage"}, id="outage", valid_from="2020-01-01", valid_to="2020-01-02")
     store.add_node("fact", {"says": "a plan"}, id="plan", valid_from="2999-01-01")
