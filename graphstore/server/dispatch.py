@@ -21,7 +21,7 @@ from graphstore.ledger.ledger import DoneElsewhere
 from graphstore.remote import calls as contract
 from graphstore.remote import codec
 from graphstore.remote.calls import Call
-from graphstore.server import call_files, read_records, resent
+from graphstore.server import call_files, resent, write_headers
 from graphstore.server.call_files import CallFiles, Download
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
@@ -289,11 +289,11 @@ class Calling:
             args = self.scoped.arguments(call.name, args)
         author, encode = apart.author, encoder(kind)
         _refuse_trunk(call, apart)
-        written = read_records.Written()
+        written = write_headers.Written()
 
         def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
-            with read_records.noting_write(line, written):
+            with write_headers.noting_write(line, written):
                 if author is None or author == line._author:
                     return encode(self._run(call, line, args, line))
                 with line._writer:
@@ -309,7 +309,7 @@ class Calling:
         else:
             body = await self._once(request, work, alone=alone, within=apart.transaction)
         readers = (
-            await self.aside(partial(read_records.readers_header, self.line(apart), written.tx))
+            await self.aside(partial(write_headers.readers_header, self.line(apart), written.tx))
             if written.tx
             else ()
         )
@@ -425,7 +425,7 @@ class Calling:
             raise Refused(403, "without is of the whole store. It wants a token without scopes.")
         if call.on != "view" or apart.as_of is not None:
             raise InvalidError(
-                f"{call.name} is asked without nothing. Leave without out, and as_of beside it."
+                f"{call.name} does not take `without` here: leave it out. Beside `without` give valid and tx, and not as_of."
             )
         assert apart.without is not None
         wanted = apart.branch, apart.without, line._last_tx

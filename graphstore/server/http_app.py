@@ -706,8 +706,8 @@ def app(
     """The ASGI app that serves a store: the `Door` before a Starlette app, `inner`. It does not close the store.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
-    `files`: the folder that paths of calls are below; without one no call names a file. `record_reads`: the store records what each answer contained, for `reads_days`; else only for tokens that
-    were made so. `started`: what goes on beside the answers while it serves.
+    `files`: the folder that paths of calls are below; without one no call names a file. `record_reads`: the store records what each answer contained, for `reads_days`; otherwise it does
+    so only for tokens that were made with `--record-reads`. `started`: what goes on beside the answers while it serves.
     """
 
     @contextlib.asynccontextmanager

@@ -1,0 +1,57 @@
+"""Makes the headers of the answer to a write: what it made shaky, and whose earlier answers contained what it invalidated."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from graphstore.ledger import readings
+from graphstore.store import readers
+from graphstore.values.period import Instant
+
+if TYPE_CHECKING:
+    from graphstore.store.store import Store
+
+_log = logging.getLogger("graphstore")
+_AGENTS, _IDS, _SHAKY = 20, 10, 20  # that the headers name
+
+
+class Written:
+    """Holds what a write did: its tx if readings are recorded that it may concern, else 0, and the header that names what it made shaky."""
+
+    def __init__(self) -> None:
+        self.tx: Instant = 0
+        self.headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@contextmanager
+def noting_write(store: Store, written: Written) -> Iterator[None]:
+    """Note what the block writes, unless it is a part of a transaction."""
+    before = store._last_tx
+    yield
+    if (tx := store._last_tx) == before:
+        return
+    if readings.is_recorded(store._ledger.database):
+        written.tx = tx
+    count, ids = store._ledger.made_shaky(_SHAKY)
+    if count:
+        told = json.dumps({"count": count, "ids": ids}).encode("ascii")
+        written.headers = ((b"graphstore-shaky", told),)
+
+
+def readers_header(store: Store, tx: Instant) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the header that names whose earlier answers contained what a write invalidated; none if there are none. Never fails."""
+    try:
+        found: dict[str, list[str]] = {}
+        for each in readers.readers_of_write(store, tx):
+            found.setdefault(each.agent, []).append(each.id)
+    except Exception as error:  # the write is kept
+        _log.warning("whose answers no longer hold could not be listed: %r", error)
+        return ()
+    if not found:
+        return ()
+    some = {agent: list(dict.fromkeys(ids))[:_IDS] for agent, ids in list(found.items())[:_AGENTS]}
+    return ((b"graphstore-readers", json.dumps(some).encode("ascii")),)
