@@ -1,4 +1,4 @@
-"""What would be believed if some operations had never been recorded: the rest of the chain, done again in a store in memory.
+"""Answers as if some operations had never been recorded: does the rest of the chain again in a store in memory.
 
 The chain up to the first omitted operation is copied. From there on each call is made again, with the arguments that were given, at the instant of its
 transaction. What cannot be done without the omitted operations is left out too, and listed. The store that was asked is not written.
@@ -88,7 +88,7 @@ class Counterfactual(View):
         return self._of
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> Counterfactual:
-        """The same at another coordinate; each axis defaults to this one."""
+        """Return the same at another coordinate; each axis defaults to this one."""
         made = copy(self)
         if valid is not None:
             made._valid = self._store._time(valid, "valid")
@@ -98,7 +98,7 @@ class Counterfactual(View):
 
     @property
     def counterfact(self) -> Counterfact:
-        """What was omitted and left out, and how what is believed differs."""
+        """Return what was omitted and left out, and how what is believed differs."""
         now = View(self._of_core, self._valid, self._tx)
         return Counterfact(
             at=self.at,
@@ -129,7 +129,7 @@ class _Clock:
 
 
 class _Doing:
-    """The calls of a chain, done again without some."""
+    """Makes the calls of a chain again, without some."""
 
     def __init__(self, store: Line, omitted: Omitted) -> None:
         self.of, self.wanted = store, omitted

@@ -20,7 +20,12 @@ MINTED = ("supersedes", "transition", "contradicts")
 
 
 class Statement(NamedTuple):
-    """What is stated of a value of a slot over a part of its period. `row`: where it holds there, else -1. `start`: since when the value is stated."""
+    """Holds what is stated of a value of a slot over a part of its period.
+
+    Args:
+        row: the row by which it holds there; -1 where it does not.
+        start: since when the value is stated.
+    """
 
     ent: int
     ver: int
@@ -30,7 +35,7 @@ class Statement(NamedTuple):
 
 
 class Bounds(Linking):
-    """The bounds that one operation sets or withdraws."""
+    """Sets and withdraws the bounds of one operation."""
 
     # ------------------------------------------------------------------ withdrawing
 

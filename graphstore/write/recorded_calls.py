@@ -1,4 +1,4 @@
-"""What the chain recorded, as the calls that were made: each with the arguments given, so that it can be made again without another.
+"""Reads the chain as the calls that were made: each with the arguments given, so that it can be made again without another.
 
 A call is what a caller asked for at once: a verb with its own operations. Heads have the arguments that effects do not show (`given_arguments`); heads of
 release 0.1 have effects only, and the bounds of their calls are those of what they left.
@@ -33,7 +33,7 @@ class Version:
 
 @dataclass(slots=True)
 class LinkSaid:
-    """What an operation said of a link."""
+    """Holds the attributes that an operation stated of a link."""
 
     id: str
     sentence: Sentence
