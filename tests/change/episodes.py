@@ -593,6 +593,22 @@ EPISODES = (
     Episode("an update that knows what stands is taken", "lost update", (
         MONDAYS, on("2026-02-02", revise("mondays", "we deploy on Monday mornings", if_number=1)),
     ), (ask("number", "mondays", 2),)),
+    Episode("a value ended while it was corrected comes back with its end", "slots", (
+        on("2026-02-01", fact("anna", "Anna is on call", "2026-01-04", "2026-01-06", key="on_call")),
+        on("2026-02-02", fact("ben", "Ben is on call", "2026-01-03", "2026-01-31", key="on_call")),
+        on("2026-02-03", fact("alone", "Ben is on leave", "2026-01-01", corrects=["ben"])),
+        on("2026-02-04", do("end", id="ben", at="2026-01-05")), on("2026-02-05", retract("alone")),
+    ), (
+        ask("slot", "on_call", ("ben",), valid="2026-01-04"), ask("slot", "on_call", (), valid="2026-01-05"),
+        ask("slot", "on_call", ("anna",), valid="2026-01-05", tx="2026-02-04"),
+    )),
+    Episode("whoever amends what came back has looked at it", "slots", (
+        on("2026-02-01", fact("mondays", "we deploy on Mondays", "2026-01-03", key="deploy_day")),
+        on("2026-02-02", fact("fridays", "we deploy on Fridays", "2026-01-08", key="deploy_day")),
+        on("2026-02-03", revise("mondays", "we deploy on Mondays at noon")), on("2026-02-04", retract("fridays")),
+        on("2026-02-05", revise("mondays", "we deploy on Mondays")),
+        on("2026-02-06", link("fridays", "supports", "mondays", valid_from="2026-01-02")),
+    ), (ask("standing", "mondays", "stands", valid="2026-01-09"), ask("shaken_by", "mondays", None, valid="2026-01-09"))),
     # ------------------------------------------------------------------ links and their periods
     Episode("a link said again for longer keeps the rest", "periods of links", (
         on("2026-02-01", fact("bob", "Bob", "2026-01-01"), fact("acme", "Acme", "2026-01-01"),

@@ -663,6 +663,7 @@ class Oracle:
             part,
         )
         for hole in outside(part, [valid(other) for other in self._now_rows(row["id"])]):
+            self._write(self.said, {"id": row["id"], "content": row["content"]}, hole)
             self._restore(row, hole)
 
     def _give_back(self, old: str, span: Span) -> None:
@@ -672,10 +673,11 @@ class Oracle:
                 for life, _ in self._clear(self.taken, self._kept(old), ALWAYS):
                     self._write(self.lives, life["row"])
             return
-        kept = [(part["row"], shared) for part in self._kept(old) if (shared := common(valid(part), span))]
         if old in self.nodes and self.nodes[old]["key"] is not None:
-            self._settle(old, [shared for _, shared in kept])
+            rows = self._kept_or_ended(old)  # where it was ended, it keeps others of its slot from holding again
+            self._settle(old, [shared for row in rows if (shared := common(valid(row), span))])
             return
+        kept = [(part["row"], shared) for part in self._kept(old) if (shared := common(valid(part), span))]
         for row, shared in kept:
             for part in outside(shared, self._limits(old, shared)):
                 self._come_back(row, part)
