@@ -7,15 +7,18 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests wait for disks and other processes half of their time: there are more workers than cores.
 WORKERS := -n $(shell echo $$(($(CORES) + 2))) --dist loadfile
 FEWER  := -n $(shell echo $$(($(CORES) + 1))) --dist loadfile
+# Fast tests do not wait, and collecting takes each worker ten seconds.
+TWO    := -n 2 --dist loadfile
 # What tests import is compiled once, also where Python is told to keep nothing: else each worker and each process of a test does it anew.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 # The files of tests that have some text: collecting all others takes each worker ten seconds.
 with    = $(shell grep -rlE '$(1)' tests --include='test_*.py')
+SLOW    = $(shell cut -d: -f1 tests/durations.txt | sort -u)
 TYPES   := types-linux types-win32 types-darwin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: $(TYPES) help demo test test-rest test-ladybug test-http test-spark fuzz worlds releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
+.PHONY: $(TYPES) help demo test test-rest test-all durations test-ladybug test-http test-spark fuzz worlds releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -25,11 +28,17 @@ help:  ## this list
 demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the five questions
 	@$(BIN)/graphstore demo --folder .demo
 
-test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
-	$(PYTEST) $(WORKERS) -m "not rest" $(ARGS)
+test: $(VENV)/dev  ## the fast tests of every module, and the stories of README: two minutes
+	$(PYTEST) $(TWO) -m "not (rest or slow or by_hand)" $(ARGS)
 
-test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
-	$(PYTEST) $(FEWER) -m rest $(ARGS) $(call with,mark.rest|SEEDS|seeds)
+test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http  ## all others: slow tests, random histories, kills, processes, the other driver, through a server
+	$(PYTEST) $(FEWER) -m "(rest or slow) and not by_hand" $(ARGS) $(sort $(call with,mark.rest|SEEDS|seeds) $(SLOW))
+
+test-all: test test-rest  ## and the tasks of agents over the other transports
+	$(PYTEST) $(WORKERS) -m by_hand $(ARGS) $(call with,mark.by_hand)
+
+durations: $(VENV)/dev  ## measure which tests are slow, on a quiet machine: tests/durations.txt
+	$(PYTEST) $(TWO) -m "not (rest or by_hand)" --write-durations $(ARGS)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m driver $(ARGS) $(call with,mark.driver)

@@ -15,7 +15,7 @@ from hypothesis import settings
 
 import graphstore
 from graphstore import GraphStore, events
-from tests.support import doors
+from tests.support import doors, durations
 from tests.support.seeds import examples
 from tests.support.wire import Wire
 
@@ -37,9 +37,22 @@ IN_A_FOLDER = os.environ.get("GRAPHSTORE_HOME") == "folder"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write-durations", action="store_true", help=f"measure the tests, and write {durations.FILE.name}"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--write-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(durations.Stopwatch())
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Through a server those tests run that are given a store; some cannot hold: see `doors.py`. Nor can some where others may write the store: take the
     mark off when they hold."""
+    durations.mark_slow(items)
     if doors.THROUGH_A_SERVER:
         items[:] = [item for item in items if {"store", "disk_store"} & {*getattr(item, "fixturenames", ())}]
         doors.mark(items)

@@ -117,11 +117,13 @@ def test_task(beside: Caller, task: Task) -> None:
     task.play(beside)
 
 
+@pytest.mark.by_hand
 @pytest.mark.parametrize("task", ALL, ids=name)
 def test_task_over_stdio(over_stdio: Caller, task: Task) -> None:
     task.play(over_stdio)
 
 
+@pytest.mark.by_hand
 @pytest.mark.parametrize("task", ALL, ids=name)
 def test_task_over_http(over_http: Caller, task: Task) -> None:
     task.play(over_http)

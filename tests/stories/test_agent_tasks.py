@@ -23,7 +23,6 @@ from mcp_types import Implementation
 import graphstore
 from graphstore.mcp import server
 from tests.conftest import Clock
-from tests.support.agent_questions import QUESTIONS
 from tests.support.agent_tasks import READ, WRITTEN, Answer, Task
 from tests.support.agent_world import BRANCH, HOSTILE, NOW, World, told_to
 from tests.support.served import TOKENS, serve_in_thread
@@ -514,13 +513,6 @@ def test_a_branch_answers_for_itself(reader: Caller, portal: BlockingPortal, tmp
 
 # ---------------------------------------------------------------------- over a real process
 
-SAMPLE = (
-    "replaced_as_known_then", "words_in_other_forms", "forked", "chain_of_three", "one_branch_of_a_fork_retracted", "at_snapshots",
-    "who_knew_when", "why_a_decision", "learned_in_between", "schema_then_cypher",
-)  # fmt: skip
-ASKED = {question for question, *_ in QUESTIONS}
-SAMPLED = [task for task in READ if task.name in SAMPLE or task.question in ASKED]
-OTHERS = [task for task in READ if task not in SAMPLED]
 BY_THE_HOUR = ("remember_a_new_value_of_a_slot", "an_event_that_comes_again_and_is_resolved")
 """They ask what the hour is, or for the week before it; a process has a clock of its own."""
 WRITTEN_ANY_TIME = [task for task in WRITTEN if task.name not in BY_THE_HOUR]
@@ -573,29 +565,19 @@ def over_http(
         yield caller
 
 
-@pytest.mark.parametrize("task", SAMPLED, ids=lambda task: task.name)
+@pytest.mark.by_hand
+@pytest.mark.parametrize("task", READ, ids=lambda task: task.name)
 def test_task_over_stdio(over_stdio: Caller, task: Task) -> None:
     task.play(over_stdio)
 
 
-@pytest.mark.parametrize("task", SAMPLED, ids=lambda task: task.name)
+@pytest.mark.by_hand
+@pytest.mark.parametrize("task", READ, ids=lambda task: task.name)
 def test_task_over_http(over_http: Caller, task: Task) -> None:
     task.play(over_http)
 
 
-@pytest.mark.rest
-@pytest.mark.parametrize("task", OTHERS, ids=lambda task: task.name)
-def test_every_other_task_over_stdio(over_stdio: Caller, task: Task) -> None:
-    task.play(over_stdio)
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize("task", OTHERS, ids=lambda task: task.name)
-def test_every_other_task_over_http(over_http: Caller, task: Task) -> None:
-    task.play(over_http)
-
-
-@pytest.mark.rest
+@pytest.mark.by_hand
 @pytest.mark.parametrize("reach", [stdio, http])
 def test_tasks_that_write_over_a_process(
     portal: BlockingPortal, world: World, tmp_path: Path, reach: Callable[..., AbstractContextManager[Caller]]

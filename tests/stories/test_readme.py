@@ -74,7 +74,11 @@ def test_readme_is_short() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page if page == "README.md" else pytest.param(page, marks=pytest.mark.rest) for page in TYPED]
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.story if page == "README.md" else pytest.mark.rest)
+        for page in TYPED
+    ],
 )
 def test_a_page_typed_from_top_to_bottom_runs_and_prints_what_it_shows(
     here: Path, page: str, capsys: pytest.CaptureFixture[str]
