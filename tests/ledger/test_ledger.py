@@ -9,9 +9,11 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import zlib
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -383,14 +385,19 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.fixture
+def public_path() -> Iterator[Path]:
+    """A place that other users reach. The temporary folders of pytest are closed to them again whenever another run begins."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder) / "memory.gs"
+
+
 def locked_away(path: Path) -> None:
     """Make a folder and its files readable only, for everybody."""
     for file in path.iterdir():
         file.chmod(0o444)
     path.chmod(0o555)
-    for folder in path.parents:
-        if folder.stat().st_mode & 0o005 != 0o005:
-            folder.chmod(folder.stat().st_mode | 0o055)
 
 
 def removed_files(path: Path) -> list[str]:
@@ -398,28 +405,28 @@ def removed_files(path: Path) -> list[str]:
 
 
 @AS_ROOT
-def test_read_only_media_open_after_a_clean_close(path):
-    with graphstore.open(path) as store:
+def test_read_only_media_open_after_a_clean_close(public_path):
+    with graphstore.open(public_path) as store:
         store.add_node("fact", {}, id="fact-a")
-    assert ["ledger.db"] == removed_files(path)
-    locked_away(path)
-    assert ["['fact-a']", "True", "1"] == run(READS, path).splitlines()
-    assert ["ledger.db"] == removed_files(path)
+    assert ["ledger.db"] == removed_files(public_path)
+    locked_away(public_path)
+    assert ["['fact-a']", "True", "1"] == run(READS, public_path).splitlines()
+    assert ["ledger.db"] == removed_files(public_path)
 
 
 @AS_ROOT
 @pytest.mark.parametrize("with_shm", [True, False])
-def test_read_only_media_open_after_a_kill_with_all_that_was_acknowledged(path, with_shm):
-    with graphstore.open(path) as store:
+def test_read_only_media_open_after_a_kill_with_all_that_was_acknowledged(public_path, with_shm):
+    with graphstore.open(public_path) as store:
         store.add_node("fact", {}, id="fact-a")
-    run(KILLED, path, code=-9)
-    assert (path / "ledger.db-wal").stat().st_size > 0
+    run(KILLED, public_path, code=-9)
+    assert (public_path / "ledger.db-wal").stat().st_size > 0
     if not with_shm:
-        (path / "ledger.db-shm").unlink()
-    locked_away(path)
-    before = removed_files(path)
-    assert ["['fact-a', 'fact-b']", "True", "2"] == run(READS, path).splitlines()
-    assert before == removed_files(path)
+        (public_path / "ledger.db-shm").unlink()
+    locked_away(public_path)
+    before = removed_files(public_path)
+    assert ["['fact-a', 'fact-b']", "True", "2"] == run(READS, public_path).splitlines()
+    assert before == removed_files(public_path)
 
 
 FOLLOWS = """
@@ -442,14 +449,14 @@ for line in sys.stdin:
 
 @AS_ROOT
 @pytest.mark.parametrize("writing", [True, False])
-def test_a_reader_without_the_right_to_write_follows_a_writer(path, writing):
+def test_a_reader_without_the_right_to_write_follows_a_writer(public_path, writing):
     """Also one that found no writer when it opened."""
-    graphstore.open(path).close()
-    store = graphstore.open(path) if writing else None
-    locked_away(path)
-    reader = begun(FOLLOWS, path)
-    store = store or graphstore.open(path)
-    for file in path.glob("ledger.db*"):
+    graphstore.open(public_path).close()
+    store = graphstore.open(public_path) if writing else None
+    locked_away(public_path)
+    reader = begun(FOLLOWS, public_path)
+    store = store or graphstore.open(public_path)
+    for file in public_path.glob("ledger.db*"):
         file.chmod(0o644)
     store.add_node("fact", {}, id="fact-a")
     told = ended(reader)
