@@ -591,7 +591,9 @@ def _languages(asked: Asked) -> Any:
 def _import(asked: Asked) -> Any:
     source = asked.values.get("path") or asked.values.get("source") or asked.values.get("folder")
     with common.progress_bar(f"importing {source}") as progress:
-        return asked.call(progress=progress)
+        done = asked.call(progress=progress)
+    asked.is_refused = done.totals().is_refused
+    return done
 
 
 def _ingest(form: str | None) -> Callable[[Asked], Any]:
@@ -606,7 +608,7 @@ def _ingest(form: str | None) -> Callable[[Asked], Any]:
                 sessions.follow(following, asked.report, every=2.0 if every is None else every)
         with common.progress_bar(f"importing {path}") as progress:
             done = sessions.ingest(asked.store, path, progress=progress, **how)
-        asked.is_refused = bool(done.damaged) and len(done.damaged) == len(done.sessions)
+        asked.is_refused = done.totals().is_refused
         return done
 
     return act

@@ -17,11 +17,11 @@ import orjson
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.imports.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
-from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.imports.row_files import Row, json_rows
 from graphstore.ledger.files import new_file
 from graphstore.store import registry
+from graphstore.store.import_report import Importing, ImportReport
 from graphstore.values.event_fields import EVENT_TEXTS, differing
 from graphstore.values.fingerprints import MENDING, NEVER_OPEN, fingerprint
 from graphstore.values.models import Event, Json, Link
@@ -60,6 +60,7 @@ class GasolineReport(ImportReport):
     """Events that the log only names."""
     retention_days: int | None = None
 
+    _read, _written, _unchanged = "lines", ("events", "occurrences", "links", "resolutions"), "known"
     _counted = {
         "occurrences": "occurrences",
         "known": "known already",
@@ -95,8 +96,7 @@ def import_gasoline(
     days = _keep_retention(store, log, taken.warnings)
     if progress:
         progress(total, total)
-    taken.damaged.sort(key=lambda one: one.line)
-    return GasolineReport(**taken.noted(), retention_days=days)
+    return taken.report(retention_days=days)
 
 
 # ---- where a log is --------------------------------------------------------------------------
@@ -165,12 +165,13 @@ def _retention_in(config: Path) -> int | None:
 # ---- writing what was read --------------------------------------------------------------------
 
 
-class _Import(Importing):
+class _Import(Importing[GasolineReport]):
     """The events of a log line by line, then what needs all of them: links, statuses, and what the log only names."""
 
+    store: GraphStore
+
     def __init__(self, store: GraphStore, log: Path) -> None:
-        super().__init__(log, "lines", "events", "occurrences", "links", "known", "resolutions", "evicted")
-        self.store = store
+        super().__init__(store, log, GasolineReport)
         self.named: dict[str, tuple[str, Instant]] = {}  # what the log has or names: type and first instant
         self.fresh: set[str] = set()
         self.links: list[Stated] = []

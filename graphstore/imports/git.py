@@ -32,7 +32,7 @@ from dulwich.objects import S_ISGITLINK, Blob, Commit, Tag
 from dulwich.repo import Repo
 
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.imports.import_report import ImportReport
+from graphstore.store.import_report import Importing, ImportReport
 from graphstore.values.models import Event
 from graphstore.values.period import BEGINNING, Instant, instant, moment
 
@@ -85,6 +85,7 @@ class GitReport(ImportReport):
     shallow: bool = False
     """The history was cut off: its oldest commits stand for all that came before."""
 
+    _read, _written = "commits", ("commits",)
     _counted = {
         "interleaved": "commits of parallel branches put into one sequence: between them the files are those of no branch",
     } | {
@@ -123,8 +124,7 @@ def import_git(
                 writing.commit(sha)
                 if progress:
                     progress(done, len(pending))
-        counts: dict[str, Any] = dict(writing.counts)
-        return GitReport(repository=writing.scope, shallow=shallow, **counts)
+        return writing.report(repository=writing.scope, shallow=shallow)
 
 
 # ---- reading the repository -------------------------------------------------------------------
@@ -366,14 +366,13 @@ def _authored(commit: Commit) -> tuple[int | None, int | None]:
         return None, None
 
 
-class _Writing:
+class _Writing(Importing[GitReport]):
     """One import: the files as last described, and the counts of the report."""
 
     def __init__(self, store: Store, repo: Repo, scope: str, known: dict[str, Event]) -> None:
-        self.store = store
+        super().__init__(store, repo.path, GitReport)
         self.repo = repo
         self.scope = scope
-        self.counts: Counter[str] = Counter()
         self.occurred = {sha: instant(event.occurred_at) for sha, event in known.items()}
         last = store.stats()["last_tx"]
         self.last: Instant = instant(last) if last else BEGINNING

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress, zone_named
 from graphstore.store import registry
+from graphstore.store.import_report import Importing, ImportReport
 from graphstore.topics.conventions import Note, note_of
 from graphstore.topics.topics import note_down, replace_named
 from graphstore.values.inputs import optional_text
@@ -47,6 +47,8 @@ class MemoBrainReport(ImportReport):
     unchanged: int
     links: int
     hint: str | None = None
+
+    _read, _written, _unchanged = "records", ("added", "revised", "links"), "unchanged"
 
     def _headline(self) -> str:
         return f"{plural(self.records, 'record')}: {self.added} added, {self.revised} revised, {self.unchanged} unchanged, {plural(self.links, 'link')}"
@@ -297,12 +299,11 @@ class _Batch:
     edges: list[_Edge] = field(default_factory=list)
 
 
-class _Import(Importing):
+class _Import(Importing[MemoBrainReport]):
     """Notes on their way into the store, with what was left out."""
 
     def __init__(self, store: Store, file: str) -> None:
-        super().__init__(file, "added", "revised", "unchanged", "links")
-        self.store = store
+        super().__init__(store, file, MemoBrainReport)
         self.notes: list[_Placed] = []
         self.said: list[Instant | None] = []  # when each of them was
         self.names: dict[int, str] = {}  # the node of a note, by its place
@@ -332,7 +333,7 @@ class _Import(Importing):
         hint = None
         if batches is None and self.counts["added"] + self.counts["revised"]:
             hint = f"{_TOO_LATE}; {_RECORDED_NOW}" if replay else _RECORDED_NOW
-        return MemoBrainReport(records=records, **self.noted(), hint=hint)
+        return self.report(records=records, hint=hint)
 
     def _by_time(self, edges: list[_Edge]) -> list[tuple[datetime | None, _Batch]] | None:
         """The batches of a replay, in order; None as the instant: now. None when the store cannot record the first at its time any more.

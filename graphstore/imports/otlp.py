@@ -17,10 +17,10 @@ import orjson
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.events import timeline
 from graphstore.events.timeline import SPAN
-from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.ledger.files import new_file
 from graphstore.store import registry
+from graphstore.store.import_report import Importing, ImportReport
 from graphstore.values.event_fields import ENDED_AT, MESSAGE_TEXTS
 from graphstore.values.models import Event, Json
 from graphstore.values.period import instant, iso, moment
@@ -60,6 +60,7 @@ class OtlpReport(ImportReport):
     traces: int
     unknown: tuple[str, ...] = ()
 
+    _written, _unchanged = ("spans",), "known"
     _counted = {"known": "known already", "damaged": "damaged", "unknown": "unknown fields left out"}
 
     def _headline(self) -> str:
@@ -97,24 +98,24 @@ def import_otlp(store: Store, source: str | Path | bytes, *, progress: Progress 
     """
     name = "bytes" if isinstance(source, bytes) else Path(source).name
     data = source if isinstance(source, bytes) else _read(Path(source))
-    reading = _Reading(name)
+    reading = _Reading(store, name)
     with store.transaction(reason=f"imported from {name}"):
         for number, (place, line, group, span) in enumerate(reading.spans(data), 1):
             try:
-                _import_span(store, reading, group, span, place)
+                _import_span(reading, group, span, place)
             except InvalidError as error:
                 reading.leave(line, str(error))
             if progress and number % 256 == 0:
                 progress(number, number)
     unknown = tuple(dict.fromkeys(reading.unknown))
-    return OtlpReport(**reading.noted(), traces=len(reading.traces), unknown=unknown[:_MOST_UNKNOWN])
+    return reading.report(traces=len(reading.traces), unknown=unknown[:_MOST_UNKNOWN])
 
 
-class _Reading(Importing):
+class _Reading(Importing[OtlpReport]):
     """The spans of one file, and what was wrong with it."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, "spans", "known")
+    def __init__(self, store: Store, name: str) -> None:
+        super().__init__(store, name, OtlpReport)
         self.unknown: list[str] = []
         self.traces: set[str] = set()
 
@@ -263,7 +264,7 @@ def _object(data: bytes) -> Json:
     return found
 
 
-def _import_span(store: Store, reading: _Reading, group: _Group, span: Span, place: str) -> None:
+def _import_span(reading: _Reading, group: _Group, span: Span, place: str) -> None:
     """Record a span. Raises InvalidError for one whose ids are none."""
     trace_id, span_id = _id(span.trace_id, 16, "traceId", place), _id(span.span_id, 8, "spanId", place)
     parent = span.parent_span_id
@@ -293,12 +294,13 @@ def _import_span(store: Store, reading: _Reading, group: _Group, span: Span, pla
     }
     reading.traces.add(trace_id)
     name = span.name if span.name.strip() else NAMELESS
-    is_new = _record_span(store, reading, f"{SPAN}_{trace_id}_{span_id}", name, fields)
+    is_new = _record_span(reading, f"{SPAN}_{trace_id}_{span_id}", name, fields)
     reading.counts["spans" if is_new else "known"] += 1
 
 
-def _record_span(store: Store, reading: _Reading, id: str, name: str, fields: Mapping[str, Any]) -> bool:
+def _record_span(reading: _Reading, id: str, name: str, fields: Mapping[str, Any]) -> bool:
     """Record a span and return True, unless it is known; what is forgotten stays so."""
+    store = reading.store
     with store.reading(is_narrow=True) as sight:
         ent = sight.entity(id)
         forgotten = ent >= 0 and sight.is_forgotten(ent)

@@ -19,11 +19,11 @@ from urllib.parse import quote
 import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.ledger.files import new_folder
 from graphstore.sessions.segments.nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
 from graphstore.store import registry
+from graphstore.store.import_report import Importing, ImportReport
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Json, Link, Value, Version
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, iso, moment, without_all
@@ -67,6 +67,7 @@ class PiBrainReport(ImportReport):
     links: int
     known: int
 
+    _read, _written, _unchanged = "files", ("versions", "links"), "known"
     _counted = {"known": "known already", "damaged": "damaged"}
 
     def _headline(self) -> str:
@@ -319,8 +320,7 @@ def import_pi_brain(store: Store, folder: str | Path, *, progress: Progress | No
         if progress:
             progress(number, len(paths))
     taken.write()
-    taken.damaged.sort(key=lambda one: one.file)
-    return PiBrainReport(files=len(paths), **taken.noted())
+    return taken.report(files=len(paths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,12 +351,12 @@ class _Act:
     do: Callable[[], None]
 
 
-class _Import(Importing):
+class _Import(Importing[PiBrainReport]):
     """One folder on its way into a store."""
 
     def __init__(self, store: Store, root: Path) -> None:
-        super().__init__(root, "nodes", "versions", "links", "known")
-        self.store, self.root = store, root
+        super().__init__(store, root, PiBrainReport)
+        self.root = root
         self.nodes: dict[str, dict[int, _File]] = {}
         self.edges: list[tuple[Path, Edge]] = []
         self.began: dict[str, Instant] = {}

@@ -21,10 +21,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.imports.import_report import Damage as Damage
-from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.row_files import Row, Unreadable, rows_of
 from graphstore.store import registry
+from graphstore.store.import_report import Damage as Damage
+from graphstore.store.import_report import Importing, ImportReport
 from graphstore.values.models import Event
 from graphstore.values.period import OPEN, Instant, Period, exactly, instant, moment, without_all
 
@@ -50,6 +50,8 @@ class RowsReport(ImportReport):
     nodes: int
     versions: int
     links: int
+
+    _read, _written = "rows", ("versions", "links")
 
     def _headline(self) -> str:
         return f"{self.rows} rows: {self.nodes} nodes, {self.versions} versions, {self.links} links"
@@ -137,8 +139,7 @@ def import_rows(
         except (Unreadable, InvalidError) as damage:
             table.leave(line, str(damage))
     table.load(progress)
-    table.damaged.sort(key=lambda one: (one.line, one.reason))
-    return RowsReport(rows=len(rows), **table.noted())
+    return table.report(rows=len(rows))
 
 
 def _read_mapping(mapping: Row | str | Path) -> dict[str, Any]:
@@ -434,12 +435,11 @@ _SUPERSEDING = ("supersedes", "superseded_by")
 """These begin where the successor does, not where the row that names it does."""
 
 
-class _Table(Importing):
+class _Table(Importing[RowsReport]):
     """The records of one import. Knows which ids are in it, so that rows may name later ones."""
 
     def __init__(self, store: Store, file: str) -> None:
-        super().__init__(file, "nodes", "versions", "links")
-        self.store = store
+        super().__init__(store, file, RowsReport)
         self.rows: list[_Row] = []
         self.known: set[str] = set()  # ids of things that the store has
         self.ids: set[str] = set()
@@ -517,7 +517,7 @@ class _Table(Importing):
             return False
         for line, reason in missing:
             self.leave(line, reason)
-        self.counts.update({name: done.get(name, 0) for name in self.counts})
+        self.counts.update({name: done.get(name, 0) for name in ("nodes", "versions", "links")})
         return True
 
     # a history: a transaction for each instant

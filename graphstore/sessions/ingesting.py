@@ -25,6 +25,7 @@ from graphstore.sessions.transcripts.other_agents import document_in
 from graphstore.sessions.transcripts.transcript import Transcript
 from graphstore.sessions.writing import OwnSegment, SessionPlan, Writing
 from graphstore.store import registry
+from graphstore.store.import_report import CountedImport
 from graphstore.values import file_access
 from graphstore.values.inputs import json_object
 from graphstore.values.models import UPRIGHT, Json, Node, Value
@@ -56,10 +57,12 @@ class SessionIngested(Value):
     error: str | None = None
 
 
-class Ingested(Value):
+class Ingested(CountedImport):
     """What an ingest did, session by session."""
 
     sessions: tuple[SessionIngested, ...]
+
+    _written, _unchanged = ("new", "revised"), "unchanged"
 
     @property
     def new(self) -> int:
@@ -84,7 +87,12 @@ class Ingested(Value):
     @property
     def damaged(self) -> tuple[str, ...]:
         """The files of which nothing was written, each with the reason."""
-        return tuple(f"{each.file}: {each.error}" for each in self.sessions if each.error is not None)
+        return tuple(example for _, example in self._left_out())
+
+    def _left_out(self) -> list[tuple[str, str]]:
+        return [
+            (each.error, f"{each.file}: {each.error}") for each in self.sessions if each.error is not None
+        ]
 
     def __str__(self) -> str:
         new = plural(self.new, "new segment")
