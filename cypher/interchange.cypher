@@ -42,7 +42,7 @@ RETURN CAST(o.row, 'INT64') AS row, o.event_id AS event_id, o.occurred_at AS occ
 MATCH (a:Node:Event)-[l]->(b:Node:Event)
 WHERE l.tx_from <= $tx AND $low <= CAST(l.row, 'INT64') AND CAST(l.row, 'INT64') < $high
 RETURN CAST(l.row, 'INT64') AS row, l.id AS id, a.id AS source, l.kind AS kind, b.id AS target, l.reason AS reason,
-  l.strength AS strength, l.confidence AS confidence, l.created_by AS created_by, l.metadata AS metadata,
+  l.strength AS strength, l.confidence AS confidence, l.history AS history, l.created_by AS created_by, l.metadata AS metadata,
   l.author AS author, l.told AS told, l.told_by AS told_by, l.remainder AS remainder,
   l.valid_from AS valid_from, l.valid_to AS valid_to, l.tx_from AS tx_from, l.tx_to AS tx_to,
   l.opened_by AS opened_by, l.closed_by AS closed_by

@@ -21,7 +21,7 @@ CREATE OR REPLACE TEMPORARY VIEW events AS
   LEFT JOIN (SELECT row, tx_to, closed_by FROM events_log WHERE tx_to IS NOT NULL) c ON c.row = r.row;
 
 CREATE OR REPLACE TEMPORARY VIEW links AS
-  SELECT r.id, r.source, r.kind, r.target, r.reason, r.strength, r.confidence, r.created_by, r.metadata, r.author, r.told, r.told_by,
-    r.remainder, r.valid_from, r.valid_to, r.tx_from, c.tx_to, r.opened_by, c.closed_by
+  SELECT r.id, r.source, r.kind, r.target, r.reason, r.strength, r.confidence, r.history, r.created_by, r.metadata, r.author, r.told,
+    r.told_by, r.remainder, r.valid_from, r.valid_to, r.tx_from, c.tx_to, r.opened_by, c.closed_by
   FROM (SELECT * FROM links_log WHERE tx_to IS NULL) r
   LEFT JOIN (SELECT row, tx_to, closed_by FROM links_log WHERE tx_to IS NOT NULL) c ON c.row = r.row;

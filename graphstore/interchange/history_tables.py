@@ -85,7 +85,9 @@ _TABLES = {
             [
                 *_texts("id", "source", "kind", "target", "reason"),
                 ("strength", pa.int64()),
-                *_texts("confidence", "created_by", "metadata"),
+                *_texts("confidence"),
+                ("history", pa.bool_()),
+                *_texts("created_by", "metadata"),
                 *_HELD,
             ]
         ),

@@ -201,6 +201,7 @@ class Lake:
                 table,
                 _laid_out(name, part),
                 mode="append",
+                schema_mode="merge",  # tables that an earlier release made lack a column
                 writer_properties=self._written(name),
                 commit_properties=self._delta.CommitProperties(
                     app_transactions=counted, custom_metadata={_COMMIT: token}
@@ -370,7 +371,10 @@ def ask(
     lake = Lake(uri, options)
     with duckdb_here() as connection:
         for name in NAMES:
-            connection.register(f"{name}_log", lake.there(name).to_pyarrow_dataset())
+            rows, columns = lake.there(name).to_pyarrow_dataset(), schema(name)
+            if set(rows.schema.names) < set(columns.names):  # an earlier release made the table
+                rows = rows.replace_schema(columns)
+            connection.register(f"{name}_log", rows)
         connection.execute(statements("lake"))
         return answered(connection, text, params)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import orjson
+import pyarrow as pa
 import pytest
 
 import graphstore
@@ -110,6 +111,24 @@ def test_what_is_recorded_later_is_appended_and_nothing_else(store, tmp_path):
         first.items()
         <= {file: file.stat().st_mtime_ns for file in (tmp_path / "lake").rglob("*.parquet")}.items()
     )
+
+
+def test_tables_of_an_earlier_release_get_the_column_that_they_lack(store, tmp_path, monkeypatch):
+    uri, now = str(tmp_path / "lake"), lake.schema
+    with monkeypatch.context() as earlier:
+        earlier.setattr(
+            lake, "schema", lambda name: pa.schema([each for each in now(name) if each.name != "history"])
+        )
+        lake.export_delta(store, uri)
+
+    asked = "SELECT history, count(*) FROM links GROUP BY history ORDER BY history"
+    [(unknown, before)] = rows(uri, asked)
+    store.add_node("note", {"text": "old"}, id="an-old-note")
+    store.link("an-old-note", "derived_from", store.nodes()[0].id, history=True)
+    lake.export_delta(store, uri)
+
+    assert unknown is None
+    assert [(True, 1), (None, before)] == rows(uri, asked)
 
 
 def test_a_table_that_has_nothing_of_a_long_history_is_written_once(tmp_path, monkeypatch):
