@@ -13,6 +13,8 @@ from typing import overload
 
 from graphstore.values.period import BEGINNING, EPOCH, MICROSECOND, Instant, moment
 
+Place = tuple[int, int, int]
+"""Where an entry stands in its file: the line, the offset and the length of its JSON in bytes."""
 NEVER: Instant = BEGINNING - 1
 """Stands in `times` for an entry that does not say when it was."""
 
@@ -53,13 +55,15 @@ class Entries(Sequence[Entry]):
         self,
         id: str,
         above: int,
+        place: Place,
+        *,
         kind: str,
         role: str | None,
         at: datetime | None,
         content: bool,
         sidechain: bool,
-    ) -> int:
-        """Add an entry that hangs on the one at `above`; gives its position. `place` says where it stands."""
+    ) -> None:
+        """Add an entry that hangs on the one at `above`."""
         self.ids.append(id)
         self.parents.append(above)
         self.times.append(NEVER if at is None else (at - EPOCH) // MICROSECOND)
@@ -68,17 +72,14 @@ class Entries(Sequence[Entry]):
         numbers = self._numbers
         self._kinds.append(numbers[kind] if kind in numbers else self._number(kind))
         self._roles.append(numbers[role] if role in numbers else self._number(role))
-        return len(self.ids) - 1
-
-    def place(self, line: int, offset: int, length: int) -> None:
-        """Where the entry that was added last stands in the file."""
+        line, offset, length = place
         self._lines.append(line)
         self._offsets.append(offset)
         self._lengths.append(length)
 
-    def replace(self, position: int, line: int, offset: int, length: int) -> None:
-        """An entry was written again, as it is now, at another place of the file."""
-        self._lines[position], self._offsets[position], self._lengths[position] = line, offset, length
+    def move(self, position: int, place: Place) -> None:
+        """Note that an entry was written again, as it is now, at another place of the file."""
+        self._lines[position], self._offsets[position], self._lengths[position] = place
 
     def _number(self, word: str | None) -> int:
         self._words.append(word or "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -82,11 +82,11 @@ class Header(Value):
     """What a file says of its session. Where it has no line for it (Claude Code), it is put together from the entries."""
 
     format: Format
-    version: int | None
+    version: int | None = None
     session_id: str
     timestamp: datetime | None
     cwd: str | None
-    parent_session: str | None
+    parent_session: str | None = None
     """The path of the parent's file, as it was written there."""
     parent_session_id: str | None
     agent: str | None = None
@@ -247,7 +247,7 @@ class Reading:
         self._objects = 0
         self._repeats: dict[str, int] = {}
 
-    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+    def take(self, piece: Found) -> None:
         raise NotImplementedError
 
     def header(self) -> Header:
@@ -258,6 +258,7 @@ class Reading:
         piece: Found,
         given: Any,
         parent: Any,
+        *,
         kind: str,
         at: datetime | None,
         content: bool,
@@ -282,8 +283,16 @@ class Reading:
             above = index.get(parent, -1)
             if above < 0:
                 entries.foreign[position] = parent
-        entries.add(id, above, kind, role, at, content, sidechain)
-        entries.place(line, offset, len(raw))
+        entries.add(
+            id,
+            above,
+            (line, offset, len(raw)),
+            kind=kind,
+            role=role,
+            at=at,
+            content=content,
+            sidechain=sidechain,
+        )
         index[id] = position
         self.sums.append(crc32(raw))
         self.parallel.append(parallel)
@@ -361,7 +370,8 @@ class Reading:
 class PiReading(Reading):
     """Entries of pi. Without ids (version 1) they are chained in the order of the file."""
 
-    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+    def take(self, piece: Found) -> None:
+        line, _, _, value = piece
         get = value.get
         kind = get("type")
         self._objects += 1
@@ -388,7 +398,7 @@ class PiReading(Reading):
         at, wrong = moment_of(get("timestamp"))
         if wrong:
             at = self.instant(line, value, content)
-        position = self.add((line, offset, raw, value), given, parent, kind, at, content, role)
+        position = self.add(piece, given, parent, kind=kind, at=at, content=content, role=role)
         if kind == "compaction" or kind == "branch_summary":
             self.boundary_bodies[position] = self._boundary_fields(value)
         elif kind == "session_info":
@@ -477,7 +487,8 @@ class ClaudeReading(Reading):
         self._given_name: str | None = None  # by the user
         self._forked_from: str | None = None
 
-    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+    def take(self, piece: Found) -> None:
+        line, _, _, value = piece
         get = value.get
         kind = get("type")
         if kind is None and type(get("_type")) is str:
@@ -500,7 +511,7 @@ class ClaudeReading(Reading):
         if wrong:
             at = self.instant(line, value, content)
         position = self.add(
-            (line, offset, raw, value), given if named else None, parent, kind, at, content, role, sidechain, parallel
+            piece, given if named else None, parent, kind=kind, at=at, content=content, role=role, sidechain=sidechain, parallel=parallel
         )  # fmt: skip
         if compacted or get("isCompactSummary") is True:
             self._take_compaction(position, value, compacted)
@@ -593,11 +604,9 @@ class ClaudeReading(Reading):
         own = text_in(raw, "sessionId") or (stem if agent else self._session_id) or stem
         return Header(
             format="claude",
-            version=None,
             session_id=own,
             timestamp=self._begins,
             cwd=self._cwd,
-            parent_session=None,
             parent_session_id=parent if parent != own else None,
             agent=(self._agent or stem.removeprefix("agent-")) if agent else None,
             raw=raw,
@@ -616,7 +625,7 @@ def session_id_in(path: str) -> str:
     return found[1] if found else name
 
 
-def text_in(value: Json, key: str) -> str | None:
+def text_in(value: Mapping[str, Any], key: str) -> str | None:
     """The text of a field, or None for what is none or empty."""
     found = value.get(key)
     return found if type(found) is str and found else None

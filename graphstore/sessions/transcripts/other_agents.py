@@ -29,6 +29,7 @@ from graphstore.sessions.transcripts.steps import (
     as_list,
     as_object,
     as_objects,
+    counts,
     own_words,
 )
 from graphstore.values.models import Json
@@ -55,6 +56,8 @@ _COPILOT_ONCE = {
     "tool": "toolResult",
 }
 """Who speaks in an entry of a document of Copilot CLI."""
+_COPILOT_ROLES = {"user.message": "user", "assistant.message": "assistant", "tool.execution_complete": "toolResult"}  # fmt: skip
+_GEMINI_ROLES = {"user": "user", "gemini": "assistant"}
 
 
 def agent_of(value: Json) -> Format | None:
@@ -181,17 +184,19 @@ class ChainReading(Reading):
         if wrong and at is not None:
             self.warnings.add(line, wrong, at)
         above = self.entries.ids[-1] if len(self.entries) else None
-        return self.add(piece, id, above, kind, when, content, role)
+        return self.add(piece, id, above, kind=kind, at=when, content=content, role=role)
+
+    def compacted(self, position: int, summary: str | None, **tokens: int) -> None:
+        """Note that the entries before one were summed up in it."""
+        self.boundary_bodies[position] = {"compaction": True, "summary": summary or "", **tokens}
 
     def header(self) -> Header:
         begun, _ = moment_of(self.session.get("timestamp"))
         return Header(
             format=self.format,
-            version=None,
             session_id=text_in(self.session, "id") or self.path.name.rpartition(".")[0] or self.path.name,
             timestamp=begun,
             cwd=self.cwd,
-            parent_session=None,
             parent_session_id=self.parent,
             agent=self.agent,
             raw=self.session,
@@ -203,7 +208,8 @@ class CodexReading(ChainReading):
 
     format: Format = "codex"
 
-    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+    def take(self, piece: Found) -> None:
+        value = piece[3]
         payload, kind = _payload(value), text_in(value, "type")
         if kind == "session_meta" or (kind is None and "instructions" in value):
             if not self.session:
@@ -218,14 +224,10 @@ class CodexReading(ChainReading):
         )
         if inner in ("function_call_output", "custom_tool_call_output"):
             role = "toolResult"
-        position = self.chained(
-            (line, offset, raw, value), None, value.get("timestamp", payload.get("timestamp")), str(inner or kind), role, content
-        )  # fmt: skip
+        at = value.get("timestamp", payload.get("timestamp"))
+        position = self.chained(piece, None, at, str(inner or kind), role, content)
         if kind == "compacted":
-            self.boundary_bodies[position] = {
-                "compaction": True,
-                "summary": text_in(payload, "message") or "",
-            }
+            self.compacted(position, text_in(payload, "message"))
 
     def take_fields(self, fields: Json) -> None:
         """What a document of the first versions says beside its items."""
@@ -251,44 +253,25 @@ class CopilotReading(ChainReading):
         self.session = {"id": fields.get("sessionId"), "timestamp": fields.get("startTime")}
         self.cwd = text_in(fields, "cwd") or text_in(fields, "workingDirectory")
 
-    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+    def take(self, piece: Found) -> None:
+        value = piece[3]
         kind, data = str(value.get("type")), as_object(value.get("data"))
+        id, at = value.get("id"), value.get("timestamp")
         if "data" not in value:
             said = text_in(value, "type") or text_in(value, "role") or "unknown"
             role = _COPILOT_ONCE.get(said)
-            at = value.get("timestamp")
-            self.chained((line, offset, raw, value), value.get("id"), at, said, role, role is not None)
+            self.chained(piece, id, at, said, role, role is not None)
             return
         if kind == "session.start" and not self.session:
-            self.session = {
-                "id": data.get("sessionId"),
-                "timestamp": data.get("startTime", value.get("timestamp")),
-            }
+            self.session = {"id": data.get("sessionId"), "timestamp": data.get("startTime", at)}
             self.cwd = text_in(as_object(data.get("context")), "cwd")
         if kind == "session.title_changed":
             self.name = text_in(data, "title") or self.name
-        roles = {
-            "user.message": "user",
-            "assistant.message": "assistant",
-            "tool.execution_complete": "toolResult",
-        }
-        position = self.chained(
-            (line, offset, raw, value),
-            value.get("id"),
-            value.get("timestamp"),
-            kind,
-            roles.get(kind),
-            kind in _COPILOT,
-        )
+        position = self.chained(piece, id, at, kind, _COPILOT_ROLES.get(kind), kind in _COPILOT)
         if kind == "session.compaction_complete":
-            fields: Json = {"compaction": True, "summary": text_in(data, "summaryContent") or ""}
-            for name, key in (
-                ("tokensBefore", "preCompactionTokens"),
-                ("tokensAfter", "postCompactionTokens"),
-            ):
-                if type(data.get(key)) is int:
-                    fields[name] = data[key]
-            self.boundary_bodies[position] = fields
+            names = {"tokensBefore": "preCompactionTokens", "tokensAfter": "postCompactionTokens"}
+            tokens = {name: data[key] for name, key in names.items() if type(data.get(key)) is int}
+            self.compacted(position, text_in(data, "summaryContent"), **tokens)
 
 
 class GeminiReading(ChainReading):
@@ -301,25 +284,19 @@ class GeminiReading(ChainReading):
         self._below: str | None = None  # the entry that the next one follows, after a way back
         self._went_back = False
 
-    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+    def take(self, piece: Found) -> None:
+        line, offset, raw, value = piece
         kind, id = text_in(value, "type"), text_in(value, "id")
         if kind is None and id is None:
             self._take_change(line, offset, raw, value)
             return
         if id is not None and id in self.positions:
             at = self.positions[id]  # written again as it is now
-            self.entries.replace(at, line, offset, len(raw))
+            self.entries.move(at, (line, offset, len(raw)))
             self.sums[at] = crc32(raw)
             return
-        roles = {"user": "user", "gemini": "assistant"}
-        at = self.chained(
-            (line, offset, raw, value),
-            id,
-            value.get("timestamp"),
-            str(kind),
-            roles.get(str(kind)),
-            kind in roles,
-        )
+        role = _GEMINI_ROLES.get(str(kind))
+        at = self.chained(piece, id, value.get("timestamp"), str(kind), role, role is not None)
         if self._went_back:
             self.parents[at] = self.positions.get(self._below or "", -1)
             self._went_back = False
@@ -329,10 +306,8 @@ class GeminiReading(ChainReading):
         if (target := text_in(value, "$rewindTo")) is not None:
             at = self.positions.get(target)
             above = self.parents[at] if at is not None else -1
-            self._below, self._went_back = (
-                self.entries.ids[above] if above >= 0 else None,
-                bool(len(self.entries)),
-            )
+            self._below = self.entries.ids[above] if above >= 0 else None
+            self._went_back = bool(self.entries)
             return
         change = as_object(value.get("$set")) or value
         if "sessionId" in change and "startTime" in change:
@@ -347,7 +322,7 @@ class GeminiReading(ChainReading):
                 start = len(text[:begin].encode("utf-8", "surrogateescape"))
                 for _, inside, part, message in _parts(text[begin:end])[1]:
                     if text_in(message, "type") is not None:
-                        self.take(line, offset + start + inside, part, message)
+                        self.take((line, offset + start + inside, part, message))
             except ValueError:
                 self.warnings.add(line, "damaged line", "its messages cannot be distinguished")
 
@@ -377,14 +352,13 @@ class OpenCodeReading(ChainReading):
 
     format: Format = "opencode"
 
-    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+    def take(self, piece: Found) -> None:
+        value = piece[3]
         info = as_object(value.get("info"))
-        role = text_in(info, "role")
-        position = self.chained(
-            (line, offset, raw, value), info.get("id"), as_object(info.get("time")).get("created"), "message", role, role in ("user", "assistant")
-        )  # fmt: skip
+        role, at = text_in(info, "role"), as_object(info.get("time")).get("created")
+        position = self.chained(piece, info.get("id"), at, "message", role, role in ("user", "assistant"))
         if info.get("summary") is True:
-            self.boundary_bodies[position] = {"compaction": True, "summary": _texts(value)}
+            self.compacted(position, _texts(value))
 
     def take_fields(self, fields: Json) -> None:
         """What the document says beside its messages."""
@@ -434,11 +408,8 @@ class CodexSteps:
             used, total = as_object(info.get("last_token_usage")), info.get("total_token_usage")
             if used and (total is None or total != self._counted):
                 self._counted = total
-                cached = as_count(used.get("cached_input_tokens"))
-                went_in = max(0, as_count(used.get("input_tokens")) - cached)
-                yield Took(
-                    None, "openai", self.model, went_in, as_count(used.get("output_tokens")), cached, 0, None
-                )
+                taken, made, cached = counts(used, "input_tokens", "output_tokens", "cached_input_tokens")
+                yield Took(None, "openai", self.model, max(0, taken - cached), made, cached)
 
     def _item(self, payload: Json) -> Iterator[Step]:
         kind, call = payload.get("type"), text_in(payload, "call_id") or text_in(payload, "id") or ""
@@ -478,13 +449,8 @@ class CodexSteps:
             return
         self._patches[call] = len(files)
         for number, file in enumerate(files):
-            yield Call(
-                f"{call}#{number}" if number else call,
-                "apply_patch",
-                {"path": file.strip()},
-                self.model,
-                folder,
-            )
+            id = f"{call}#{number}" if number else call
+            yield Call(id, "apply_patch", {"path": file.strip()}, self.model, folder)
 
 
 class CopilotSteps:
@@ -498,12 +464,8 @@ class CopilotSteps:
         if "data" not in body:
             yield from _copilot_once(body)
             return
-        self._model = (
-            text_in(data, "model")
-            or text_in(data, "newModel")
-            or text_in(data, "selectedModel")
-            or self._model
-        )
+        named = (text_in(data, name) for name in ("model", "newModel", "selectedModel"))
+        self._model = next(filter(None, named), self._model)
         if kind == "user.message":
             if words := own_words(text_in(data, "content") or ""):
                 yield Message("user", words)
@@ -532,17 +494,8 @@ class CopilotSteps:
         elif kind == "session.shutdown":
             for model, metrics in as_object(data.get("modelMetrics")).items():
                 used = as_object(as_object(metrics).get("usage"))
-                read, written = as_count(used.get("cacheReadTokens")), as_count(used.get("cacheWriteTokens"))
-                yield Took(
-                    None,
-                    "github",
-                    str(model),
-                    max(0, as_count(used.get("inputTokens")) - read),
-                    0,
-                    read,
-                    written,
-                    None,
-                )
+                taken, read, written = counts(used, "inputTokens", "cacheReadTokens", "cacheWriteTokens")
+                yield Took(None, "github", str(model), max(0, taken - read), 0, read, written)
 
     def _answer(self, data: Json) -> Iterator[Step]:
         for request in as_objects(data.get("toolRequests")):
@@ -550,7 +503,7 @@ class CopilotSteps:
         if text := (text_in(data, "content") or "").strip():
             yield Message("assistant", text)
         if made := as_count(data.get("outputTokens")):
-            yield Took(text_in(data, "messageId"), "github", self._model, 0, made, 0, 0, None)
+            yield Took(text_in(data, "messageId"), "github", self._model, 0, made)
         if not data.get("toolRequests") and text:
             yield Stopped("done")
 
@@ -564,8 +517,8 @@ class CopilotSteps:
 def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
     """What an entry of a document of Copilot CLI says: of its timeline, or of its messages."""
     said = _COPILOT_ONCE.get(str(body.get("type") or body.get("role")))
-    text = text_in(dict(body), "text") or _plain(body.get("content"))
-    id = text_in(dict(body), "callId") or text_in(dict(body), "tool_call_id") or ""
+    text = text_in(body, "text") or _plain(body.get("content"))
+    id = text_in(body, "callId") or text_in(body, "tool_call_id") or ""
     if said == "user":
         if words := own_words(text):
             yield Message("user", words)
@@ -582,13 +535,12 @@ def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
             yield Stopped("done")
     elif said == "toolResult":
         result = as_object(body.get("result"))
-        tool = text_in(dict(body), "name") or text_in(dict(body), "toolTitle")
+        tool = text_in(body, "name") or text_in(body, "toolTitle")
         if tool is not None:
             yield _called(id, tool, _arguments(body.get("arguments")))
-        failed = result.get("type") in ("failure", "error", "rejected", "denied")
-        yield Answered(
-            id, tool, text_in(result, "log") or text, failed, result.get("type") in ("rejected", "denied")
-        )
+        refused = result.get("type") in ("rejected", "denied")
+        failed = refused or result.get("type") in ("failure", "error")
+        yield Answered(id, tool, text_in(result, "log") or text, failed, refused)
 
 
 def _called(id: str, tool: str, given: Json) -> Call:
@@ -620,30 +572,15 @@ def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
         id, tool, status = text_in(each, "id") or "", text_in(each, "name") or "", each.get("status")
         yield Call(id, tool, as_object(each.get("args")), model)
         if "result" in each or status in ("success", "error", "cancelled"):
-            yield Answered(
-                id,
-                tool,
-                _responses(each.get("result")),
-                status in ("error", "cancelled"),
-                status == "cancelled",
-            )
+            failed = status in ("error", "cancelled")
+            yield Answered(id, tool, _responses(each.get("result")), failed, status == "cancelled")
     if text.strip() and not calls:
         yield Message("assistant", text.strip())
         yield Stopped("done")
     tokens = as_object(body.get("tokens"))
     if tokens:
-        cached = as_count(tokens.get("cached"))
-        made = as_count(tokens.get("output")) + as_count(tokens.get("thoughts"))
-        yield Took(
-            text_in(dict(body), "id"),
-            "google",
-            model,
-            max(0, as_count(tokens.get("input")) - cached),
-            made,
-            cached,
-            0,
-            None,
-        )
+        taken, made, thought, cached = counts(tokens, "input", "output", "thoughts", "cached")
+        yield Took(text_in(body, "id"), "google", model, max(0, taken - cached), made + thought, cached)
 
 
 def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
@@ -663,39 +600,29 @@ def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
         if part.get("type") == "text" and (said := (text_in(part, "text") or "").strip()):
             yield Message("assistant", said)
         elif part.get("type") == "tool":
-            state, id, tool = (
-                as_object(part.get("state")),
-                text_in(part, "callID") or "",
-                text_in(part, "tool") or "",
-            )
+            state, id = as_object(part.get("state")), text_in(part, "callID") or ""
+            tool = text_in(part, "tool") or ""
             yield Call(id, tool, as_object(state.get("input")), model, folder)
             if state.get("status") in ("completed", "error"):
-                failed = (
-                    state["status"] == "error" or as_count(as_object(state.get("metadata")).get("exit")) > 0
-                )
+                [code] = counts(as_object(state.get("metadata")), "exit")
+                failed = state["status"] == "error" or code > 0
                 yield Answered(id, tool, text_in(state, "error") or text_in(state, "output") or "", failed)
-    tokens, cost = as_object(info.get("tokens")), info.get("cost")
-    cache = as_object(tokens.get("cache"))
+    tokens = as_object(info.get("tokens"))
+    cost: Any = info.get("cost")
     if tokens:
-        made = as_count(tokens.get("output")) + as_count(tokens.get("reasoning"))
-        priced = (
-            float(cost)
-            if isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost > 0
-            else None
-        )
-        yield Took(
-            text_in(info, "id"), str(info.get("providerID") or ""), model, as_count(tokens.get("input")), made,
-            as_count(cache.get("read")), as_count(cache.get("write")), priced,
-        )  # fmt: skip
+        taken, made, thought = counts(tokens, "input", "output", "reasoning")
+        read, written = counts(as_object(tokens.get("cache")), "read", "write")
+        known = isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost > 0
+        provider, priced = str(info.get("providerID") or ""), float(cost) if known else None
+        yield Took(text_in(info, "id"), provider, model, taken, made + thought, read, written, priced)
     error = as_object(info.get("error"))
     if error:
         aborted = error.get("name") == "MessageAbortedError"
-        yield Stopped(
-            "aborted" if aborted else "error", text_in(as_object(error.get("data")), "message") or ""
-        )
-    elif info.get("finish") == "stop" or (
-        "finish" not in info and "completed" in as_object(info.get("time"))
-    ):
+        why = text_in(as_object(error.get("data")), "message") or ""
+        yield Stopped("aborted" if aborted else "error", why)
+    elif info.get("finish") == "stop":
+        yield Stopped("done")
+    elif "finish" not in info and "completed" in as_object(info.get("time")):
         yield Stopped("done")
 
 

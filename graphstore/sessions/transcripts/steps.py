@@ -63,19 +63,18 @@ class Took:
     model: str
     tokens_input: int
     tokens_output: int
-    cache_read: int
-    cache_write: int
-    cost: float | None
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float | None = None
     in_parts: bool = False
 
     def goes_on(self, before: Took) -> bool:
         """Whether it may be a part of the same message as the one before it: without an id, by the tokens that both took."""
         if not (self.in_parts and before.in_parts) or self.message is not None or before.message is not None:
             return False
-        return (self.tokens_input, self.cache_read, self.cache_write) == (
-            before.tokens_input,
-            before.cache_read,
-            before.cache_write,
+        return all(
+            getattr(self, name) == getattr(before, name)
+            for name in ("tokens_input", "cache_read", "cache_write")
         )
 
 
@@ -255,17 +254,15 @@ def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> Took | None:
     if not isinstance(usage, dict) or model == "<synthetic>":
         return None
     if "input_tokens" in usage or "output_tokens" in usage:
-        taken, made = as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
-        read = as_count(usage.get("cache_read_input_tokens"))
-        written = as_count(usage.get("cache_creation_input_tokens"))
+        taken, made, read, written = counts(
+            usage, "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
+        )
         key = as_text(message.get("id")) or as_text(body.get("requestId")) or None
         cost = _cost(body.get("costUSD"))
         return Took(key, "anthropic", model, taken, made, read, written, cost, in_parts=True)
-    taken, made = as_count(usage.get("input")), as_count(usage.get("output"))
-    read, written = as_count(usage.get("cacheRead")), as_count(usage.get("cacheWrite"))
-    return Took(
-        None, as_text(message.get("provider")), model, taken, made, read, written, _cost(usage.get("cost"))
-    )
+    taken, made, read, written = counts(usage, "input", "output", "cacheRead", "cacheWrite")
+    provider, cost = as_text(message.get("provider")), _cost(usage.get("cost"))
+    return Took(None, provider, model, taken, made, read, written, cost)
 
 
 def _cost(cost: Any) -> float | None:
@@ -312,9 +309,12 @@ def as_count(value: Any) -> int:
     return int(value)
 
 
+def counts(value: Mapping[str, Any], *fields: str) -> list[int]:
+    """Return what these fields of an object count."""
+    return [as_count(value.get(field)) for field in fields]
+
+
 def _amount(value: Any) -> float:
-    return (
-        float(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e12
-        else 0.0
-    )
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:
+        return 0.0
+    return float(value)

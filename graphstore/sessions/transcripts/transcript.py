@@ -319,14 +319,14 @@ def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, in
             document = OTHER_READINGS[agent](path, warnings)
             document.take_fields(fields)
             for piece in messages:
-                document.take(*piece)
+                document.take(piece)
             document.finish()
             return document, document.header(), size
         reading = READINGS[format_of(file)](path, warnings)
         lines = Lines(file, size, warnings, progress)
         take = reading.take
-        for line, offset, raw, value in lines:
-            take(line, offset, raw, value)
+        for piece in lines:
+            take(piece)
     reading.finish()
     return reading, reading.header(), lines.size
 
