@@ -87,6 +87,9 @@ _SETTINGS = {
     "agent": "str | None", "correlation": "timedelta", "reload": "timedelta", "quiet": "timedelta", "ratio": "float", "margin_ms": "float",
     "settle": "int", "idle": "timedelta", "rollout": "timedelta",
 }  # fmt: skip
+_observation = registry.of(
+    "events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS
+)
 
 
 class Recorder:
@@ -134,7 +137,7 @@ class Recorder:
 
     # ------------------------------------------------------------------ observations
 
-    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    @_observation
     def observe_error(
         self,
         message: str,
@@ -149,7 +152,7 @@ class Recorder:
             self._watch([*(id for id in self._watched() if id != seen.event.id), seen.event.id])
             return self._now(seen) if self._take_back(seen.event.id, when) else seen
 
-    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    @_observation
     def observe_metric(
         self,
         name: str,
@@ -195,7 +198,7 @@ class Recorder:
             self._keep(_of_metric(name, page), _plain(metric))
             return recorded
 
-    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    @_observation
     def observe_resources(
         self,
         urls: Iterable[str],
@@ -214,10 +217,8 @@ class Recorder:
         if isinstance(urls, str) or not isinstance(urls, Iterable):
             raise InvalidError(f"urls {urls!r} is no list. Give a list of URLs.")
         code = sorted({url.split("#")[0] for url in urls if is_code(text_of("url", url, empty=True))})
-        page, share = (
-            None if page is None else text_of("page", page),
-            number_of("share", share, least=0, most=1),
-        )
+        page = None if page is None else text_of("page", page)
+        share = number_of("share", share, least=0, most=1)
         with self._observing(at) as when:
             before, known = self._page(page), self._setting(_VERSIONS) or {}
             now = bundles(code, page, entries, known)
@@ -256,7 +257,7 @@ class Recorder:
             self._correlate(when)
             return self._now(recorded)
 
-    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    @_observation
     def observe_deploy(self, payload: Mapping[str, Any], *, at: TimeLike | None = None) -> Recorded | None:
         """A service reported a deploy: as GitHub (`deployment`, `deployment_status`) or GitLab (`deployment`) sends it, or in a plain form with any of
         sha or commit, ref or branch, environment, actor, status, id, timestamp, and more.
@@ -287,7 +288,7 @@ class Recorder:
             self._correlate(when)
             return self._now(recorded)
 
-    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    @_observation
     def tick(self, now: TimeLike | None = None, active: bool | None = True) -> list[Recorded]:
         """Time has passed until `now`; `active`: a user was browsing all the while; None: nobody knows. Gives the resolutions of errors that have stopped."""
         with self._observing(now, active, None):
@@ -296,18 +297,13 @@ class Recorder:
     # ------------------------------------------------------------------ what follows from them
 
     def _regressed(self, metric: Metric, found: Regressed, when: Instant, unit: str) -> Recorded:
-        metadata = {
-            **_of(metric, unit),
-            "baseline": found.baseline,
-            "value": found.value,
-            "limit": metric.limit,
-        }
+        values = {"baseline": found.baseline, "value": found.value, "limit": metric.limit}
         recorded = self._record(
             "regression",
             change(metric, "regressed", found.baseline, found.value, unit),
             when,
             source=metric.name,
-            metadata=metadata,
+            metadata={**_of(metric, unit), **values},
             fingerprint=f"regression of {metric.subject}",
         )
         self._correlate(when)
@@ -315,13 +311,8 @@ class Recorder:
 
     def _shifted(self, metric: Metric, found: Shifted, when: Instant, unit: str) -> Recorded:
         metadata = {**_of(metric, unit), "old": found.old, "new": found.new, "learned": found.learned}
-        recorded = self._record(
-            "baseline_shift",
-            change(metric, "baseline shifted", found.old, found.new, unit),
-            when,
-            source=metric.name,
-            metadata=metadata,
-        )
+        description = change(metric, "baseline shifted", found.old, found.new, unit)
+        recorded = self._record("baseline_shift", description, when, source=metric.name, metadata=metadata)
         if metric.shift is not None and self._stands(metric.shift):
             self._store.supersede(metric.shift, by=recorded.event.id, reason="the baseline shifted again")
         return self._now(recorded)
@@ -351,7 +342,7 @@ class Recorder:
         with self._looking() as sight:
             around = self._happenings(sight, ("deploy", "regression"), when - near, when + near)
             linked = _pairs_of(sight, around)
-        for proposal in correlate(around, linked=linked, correlation=self._correlation, reload=self._reload):
+        for proposal in self._proposals(around, linked):
             if proposal.kind == "caused_by":
                 self._infer(*proposal)
 
@@ -365,30 +356,24 @@ class Recorder:
             Happening(id, "error", (began, last), self._activity.since(last))
             for id, (began, last) in active.items()
         ]
+        seen = {id: last for id, (_, last) in active.items()}
         with self._looking() as sight:
-            deploys = self._happenings(
-                sight,
-                ("deploy",),
-                min(last for _, last in active.values()) - away,
-                max(last for _, last in active.values()) + away,
-            )
+            begin, end = min(seen.values()) - away, max(seen.values()) + away
+            deploys = self._happenings(sight, ("deploy",), begin, end)
             linked = _pairs_of(sight, errors)
-        resolved: dict[str, Recorded] = {}
-        proposals = correlate(
-            [*deploys, *errors], linked=linked, correlation=self._correlation, reload=self._reload
-        )
-        at = {each.id: each.seen[-1] for each in deploys}
-        for proposal in _likeliest(proposals, at, {id: last for id, (_, last) in active.items()}):
-            if proposal.source not in resolved:
-                description = f"Possibly resolved by a deploy: {self._name(proposal.source)}"
-                resolved[proposal.source] = self._resolve(
-                    proposal.source, active[proposal.source][1], description, proposal.reason
-                )
-                self._watch(id for id in self._watched() if id != proposal.source)
-            resolution = resolved[proposal.source]
-            link = self._infer(*proposal)
-            self._credit(proposal.source, active[proposal.source][1], link, resolution)
-        return list(resolved.values())
+        proposals = self._proposals([*deploys, *errors], linked)
+        resolved = []
+        for proposal in _likeliest(proposals, {each.id: each.seen[-1] for each in deploys}, seen):
+            error = proposal.source
+            description = f"Possibly resolved by a deploy: {self._name(error)}"
+            resolution = self._resolve(error, seen[error], description, proposal.reason)
+            self._watch(id for id in self._watched() if id != error)
+            self._credit(error, seen[error], self._infer(*proposal), resolution)
+            resolved.append(resolution)
+        return resolved
+
+    def _proposals(self, happenings: list[Happening], linked: set[Pair]) -> list[Proposal]:
+        return correlate(happenings, linked=linked, correlation=self._correlation, reload=self._reload)
 
     def _credit(self, error: str, last: Instant, link: str, resolution: Recorded) -> None:
         """Remember that an error went with a deploy, until it has been gone for long enough."""
@@ -550,38 +535,12 @@ class Recorder:
             occur(work, id, at, {"description": description, "metadata": metadata})
         return Recorded(event=self._event(id), is_new=False)
 
-    def _record(
-        self,
-        type: str,
-        description: str,
-        at: Instant,
-        *,
-        id: str | None = None,
-        source: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        fingerprint: str | None = None,
-    ) -> Recorded:
-        return self._store.record_event(
-            type,
-            description,
-            id=id,
-            occurred_at=moment(at),
-            source=source,
-            origin="system",
-            metadata=metadata,
-            fingerprint=fingerprint,
-        )
+    def _record(self, type: str, description: str, at: Instant, **fields: Any) -> Recorded:
+        return self._store.record_event(type, description, occurred_at=moment(at), origin="system", **fields)
 
     def _infer(self, source: str, kind: str, target: str, valid_from: Instant, reason: str) -> str:
-        return self._store.link(
-            source,
-            kind,
-            target,
-            reason=reason,
-            confidence="inferred",
-            created_by="store",
-            valid_from=moment(valid_from),
-        ).id
+        fields: Any = {"reason": reason, "confidence": "inferred", "created_by": "store"}
+        return self._store.link(source, kind, target, valid_from=moment(valid_from), **fields).id
 
     # ------------------------------------------------------------------ looking
 
@@ -627,9 +586,7 @@ class Recorder:
 
     def _now(self, recorded: Recorded) -> Recorded:
         """What was recorded, with the links it has got since."""
-        return Recorded(
-            event=self._event(recorded.event.id), is_new=recorded.is_new, warnings=recorded.warnings
-        )
+        return recorded.model_copy(update={"event": self._event(recorded.event.id)})
 
     def _event(self, id: str) -> Event:
         with self._looking() as sight:

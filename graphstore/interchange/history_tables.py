@@ -25,78 +25,46 @@ PART = 100_000
 """Rows read at once."""
 
 
-class _Table(NamedTuple):
+class _HistoryTable(NamedTuple):
     query: str
     counted: str | None  # what of the store's counts numbers its rows; None where all of them are one part
     schema: pa.Schema
 
 
-_TEXT, _INSTANT = pa.string(), pa.timestamp("us", tz="UTC")
-_BELIEVED = [("tx_from", _INSTANT), ("tx_to", _INSTANT), ("opened_by", _TEXT), ("closed_by", _TEXT)]
-_TOLD = [("author", _TEXT), ("told", _INSTANT), ("told_by", _TEXT), ("remainder", pa.bool_())]
-_HELD = [*_TOLD, ("valid_from", _INSTANT), ("valid_to", _INSTANT), *_BELIEVED]
+_INSTANT = pa.timestamp("us", tz="UTC")
+_TYPES = {
+    **dict.fromkeys(("tx", "told", "occurred_at", "valid_from", "valid_to", "tx_from", "tx_to"), _INSTANT),
+    **dict.fromkeys(("number", "strength"), pa.int64()),
+    **dict.fromkeys(("remainder", "authorized", "history"), pa.bool_()),
+    "tags": pa.list_(pa.string()),
+}
+"""The types of columns that are not text."""
+_BELIEVED = "tx_from tx_to opened_by closed_by"
+_HELD = f"author told told_by remainder valid_from valid_to {_BELIEVED}"
 
 
-def _texts(*names: str) -> list[tuple[str, pa.DataType]]:
-    return [(name, _TEXT) for name in names]
+def _table(query: str, counted: str | None, columns: str) -> _HistoryTable:
+    types = [(name, _TYPES.get(name, pa.string())) for name in columns.split()]
+    return _HistoryTable(query, counted, pa.schema(types))
 
 
 _TABLES = {
-    "nodes": _Table(
-        "recorded_nodes", None, pa.schema([*_texts("id", "kind", "key", "scope"), ("tx_from", _INSTANT)])
+    "nodes": _table("recorded_nodes", None, "id kind key scope tx_from"),
+    "versions": _table(
+        "recorded_versions", "rows", f"node_id ref number content text tags trigger source {_HELD}"
     ),
-    "versions": _Table(
-        "recorded_versions",
-        "rows",
-        pa.schema(
-            [
-                *_texts("node_id", "ref"),
-                ("number", pa.int64()),
-                *_texts("content", "text"),
-                ("tags", pa.list_(_TEXT)),
-                *_texts("trigger", "source"),
-                *_HELD,
-            ]
-        ),
-    ),
-    "events": _Table(
+    "events": _table(
         "recorded_events",
         "operations",
-        pa.schema(
-            [
-                *_texts("id", "type"),
-                ("occurred_at", _INSTANT),
-                *((field.name, pa.bool_() if field.kind == "truth" else _TEXT) for field in BODY),
-                *_BELIEVED,
-            ]
-        ),
+        f"id type occurred_at {' '.join(field.name for field in BODY)} {_BELIEVED}",
     ),
-    "occurrences": _Table(
-        "recorded_occurrences",
-        "operations",
-        pa.schema(
-            [*_texts("event_id"), ("occurred_at", _INSTANT), ("tx_from", _INSTANT), *_texts("opened_by")]
-        ),
-    ),
-    "links": _Table(
+    "occurrences": _table("recorded_occurrences", "operations", "event_id occurred_at tx_from opened_by"),
+    "links": _table(
         "recorded_links",
         "link_rows",
-        pa.schema(
-            [
-                *_texts("id", "source", "kind", "target", "reason"),
-                ("strength", pa.int64()),
-                *_texts("confidence"),
-                ("history", pa.bool_()),
-                *_texts("created_by", "metadata"),
-                *_HELD,
-            ]
-        ),
+        f"id source kind target reason strength confidence history created_by metadata {_HELD}",
     ),
-    "operations": _Table(
-        "recorded_operations",
-        "operations",
-        pa.schema([*_texts("id"), ("tx", _INSTANT), *_texts("verb", "subject", "author", "reason")]),
-    ),
+    "operations": _table("recorded_operations", "operations", "id tx verb subject author reason"),
 }
 NAMES = tuple(_TABLES)
 
