@@ -29,9 +29,8 @@ _FOLDER = re.compile(
     r"(?<=/)(?:v?\d+(?:\.\d+)*|(?=[a-f]{0,40}\d)[0-9a-f]{7,64}|(?=[\w-]{0,20}\d)[\w-]{20,22})(?=/)"
 )
 _KEPT = 16  # versions of a bundle
-_AWAY = (
-    3_600_000_000  # microseconds: an older version is a way back where the newer one was not seen for so long
-)
+_AWAY = 3_600_000_000
+"""Microseconds: an older version is a way back where the newer one was not seen for so long."""
 _ELSEWHERE = ("zen", "workflow_run", "workflow_job", "check_run", "check_suite", "pull_request", "issue", "commits")  # fmt: skip
 
 _SEGMENT = re.compile(
@@ -146,22 +145,14 @@ def look(
     other = sorted(name for name in shared if now[name] != before[name])
     enough = bool(other) and len(other) >= share * len(shared)
     if older:
-        names = [name for name in other if name in older]
-        back = (
-            enough
-            and names == other
-            and all(_is_left(versions[name], now[name], at, deployed) for name in names)
-        )
-        if not back:
+        left = all(name in older and _is_left(versions[name], now[name], at, deployed) for name in other)
+        if not (enough and left):
             return Look(False, before, versions)
-        replaced = {name: versions[name][-1][0] for name in sorted(older)}
-    else:
-        replaced = {}
-        back = False
     fresh = (name for name in other if all(now[name] != each[0] for each in versions[name]))
     is_new = enough and any(_seen(versions[name][-1]) >= deployed for name in fresh)
     is_another = same and bool(before) and not shared and not now.keys() <= known.keys()
-    is_deploy = back or is_new or is_another
+    replaced = {name: versions[name][-1][0] for name in sorted(older)}
+    is_deploy = bool(older) or is_new or is_another
     teach(versions, now, at, at if is_deploy else deployed, settled)
     return Look(is_deploy, now if is_another else {**before, **now}, versions, replaced)
 
@@ -188,11 +179,8 @@ def put_back(before: Versions, replaced: Bundles) -> Versions:
 
 def _older(now: Bundles, versions: Versions) -> set[str]:
     """The bundles of which a newer version than this one is known."""
-    return {
-        name
-        for name, version in now.items()
-        if any(version == each[0] for each in versions.get(name, ())[:-1])
-    }
+    earlier = {name: [each[0] for each in versions.get(name, ())[:-1]] for name in now}
+    return {name for name, version in now.items() if version in earlier[name]}
 
 
 def _is_left(kept: list[list[Any]], version: str, at: Instant, deployed: Instant) -> bool:
@@ -304,10 +292,8 @@ def deploy_description(payload: Json) -> str:
     """The description of a deploy that a webhook reported: `Deployed 1a2b3c4 (main) to production by ana`."""
     status = _text(payload, "status")
     parts = ["Deployed" if not status or status.lower() in _WENT_WELL else f"Deploy {status}:"]
-    sha, ref = (
-        _text(payload, "sha") or _text(payload, "commit"),
-        _text(payload, "ref") or _text(payload, "branch"),
-    )
+    sha = _text(payload, "sha") or _text(payload, "commit")
+    ref = _text(payload, "ref") or _text(payload, "branch")
     if sha:
         parts.append(sha[:7] if re.fullmatch("[0-9a-fA-F]{8,64}", sha) else sha)
     if ref:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError
 from graphstore.store import registry
@@ -37,16 +37,11 @@ def occurrences(view: Reader, id: str) -> list[Json]:
         if not sight.is_event(ent):
             raise InvalidError(f"{id!r} is a node. Its versions are versions({id!r}).")
         first = sight.body(ent)
-        said = [(at, {**first, **own}) for at, own in sight.happened.told(ent)] if first else []
-        return [
-            {
-                "occurred_at": iso(at),
-                "description": body.get("description"),
-                "source": body.get("source"),
-                "metadata": body.get("metadata") or {},
-            }
-            for at, body in said
-        ]
+        said = [(iso(at), {**first, **own}) for at, own in sight.happened.told(ent)] if first else []
+    return [
+        {"occurred_at": at, "description": body.get("description"), "source": body.get("source"), "metadata": body.get("metadata") or {}}
+        for at, body in said
+    ]  # fmt: skip
 
 
 @registry.write("events")
@@ -82,18 +77,11 @@ def _recorded(store: Store, event: Event, said: Sequence[Json], reason: str) -> 
     """The event of one text, with all its occurrences."""
     first = said[0]
     print = digest(event.type, first["description"], first["source"])
+    shared: Any = {"origin": event.origin, "agent": event.agent, "fingerprint": print}
     id = ""
     for each in said:
-        id = store.record_event(
-            event.type,
-            each["description"],
-            occurred_at=each["occurred_at"],
-            source=each["source"],
-            origin=event.origin,
-            agent=event.agent,
-            metadata=each["metadata"] or None,
-            fingerprint=print,
-        ).event.id
+        own = {**each, "metadata": each["metadata"] or None}
+        id = store.record_event(event.type, **own, **shared).event.id
     store.link(id, "related_to", event.id, reason=reason, created_by="user")
     return _Apart(id, tuple(datetime.fromisoformat(each["occurred_at"]) for each in said))
 
@@ -101,17 +89,9 @@ def _recorded(store: Store, event: Event, said: Sequence[Json], reason: str) -> 
 def _carry(store: Store, event: Event, link: Link, apart: Sequence[_Apart]) -> None:
     """Give a link of the event to those that had happened when it began, or to the first."""
     began = [each for each in apart if each.at[0] <= link.valid_from] or apart[:1]
+    names = ("reason", "strength", "confidence", "created_by", "valid_to")
+    same = {name: getattr(link, name) for name in names}
     for each in began:
-        ends = [each.id if end == event.id else end for end in (link.source, link.target)]
-        store.link(
-            ends[0],
-            link.kind,
-            ends[1],
-            reason=link.reason,
-            strength=link.strength,
-            confidence=link.confidence,
-            created_by=link.created_by,
-            valid_from=max(link.valid_from, each.at[0]),
-            valid_to=link.valid_to,
-            metadata=link.metadata or None,
-        )
+        source, target = (each.id if end == event.id else end for end in (link.source, link.target))
+        since = max(link.valid_from, each.at[0])
+        store.link(source, link.kind, target, valid_from=since, metadata=link.metadata or None, **same)

@@ -32,6 +32,7 @@ from graphstore.values.models import Event, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment, when
 from graphstore.values.spans import SpanEvent, Twig
 from graphstore.values.text import line
+from graphstore.values.time_range import plural
 from graphstore.values.words import asked_fields
 from graphstore.view.filters import Filters
 from graphstore.view.rows import Rows
@@ -41,23 +42,6 @@ from graphstore.write.writer import Writer
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store
-
-__all__ = [
-    "Page",
-    "Span",
-    "Trace",
-    "Traced",
-    "Voice",
-    "added",
-    "annotate",
-    "messages",
-    "record_message",
-    "senders",
-    "threads",
-    "trace",
-    "traces",
-    "whole_trace_id",
-]
 
 SPAN = "span"
 """The type of an event that is a span as a tracer reports it."""
@@ -194,17 +178,9 @@ def annotate(
     message = store.event(id)
     if message.authorized is None or message.type in (TRANSCRIPT, CLASSIFICATION):
         raise InvalidError(f"{id!r} is no message, but an event of type {message.type!r}.")
+    about: Any = {"related_to": message.id, "authorized": message.authorized}
     with store._verb():
-        return [
-            store.record_event(
-                type,
-                text,
-                occurred_at=occurred_at,
-                related_to=message.id,
-                authorized=message.authorized,
-            ).event
-            for type, text in said
-        ]
+        return [store.record_event(type, text, occurred_at=occurred_at, **about).event for type, text in said]
 
 
 @registry.read("timeline")
@@ -291,13 +267,8 @@ def messages(
     recorded meanwhile is in no later page. A store answers at that coordinate itself, a view must be at it. Raises InvalidError for a filter
     that is none, for `since` after `until`, and for a cursor of another question or view.
     """
-    texts = {
-        "sender": sender,
-        "trace": trace,
-        "thread": thread,
-        "type": type,
-        "classification": classification,
-    }
+    texts = {"sender": sender, "trace": trace, "thread": thread, "type": type}
+    texts["classification"] = classification
     wanted = _wanted(texts, True if authorized is None and text is not None else authorized)
     if text is not None and not words(text_of("text", text)):
         raise InvalidError(f"text {text!r} has no word. Give what the messages are to say, or leave it out.")
@@ -430,20 +401,17 @@ def threads(view: Reader, limit: int = 100) -> list[Voice]:
 def _voices(view: Reader, field: str, limit: int) -> list[Voice]:
     most = at_least_one("limit", limit)
     with view._searching() as sight:
-        found = []
-        for name, rows in islice(sight.voices(field), most):
-            last = sight.event_and_links(sight.entity_of(rows[0]))
-            role = last.metadata.get("role")
-            found.append(
-                Voice(
-                    id=name,
-                    name=last.sender_name or last.sender,
-                    role=role if isinstance(role, str) else None,
-                    messages=len(rows),
-                    last_seen=last.last_seen,
-                )
-            )
-        return found
+        latest = [
+            (name, len(rows), sight.event_and_links(sight.entity_of(rows[0])))
+            for name, rows in islice(sight.voices(field), most)
+        ]
+    return [_voice(name, count, last) for name, count, last in latest]
+
+
+def _voice(id: str, count: int, last: Event) -> Voice:
+    name, role = last.sender_name or last.sender, last.metadata.get("role")
+    role = role if isinstance(role, str) else None
+    return Voice(id=id, name=name, role=role, messages=count, last_seen=last.last_seen)
 
 
 # ---------------------------------------------------------------- traces
@@ -652,7 +620,7 @@ def _span(twig: Twig, twigs: Mapping[str, Twig]) -> Span:
 
 def _drawn(trace: Trace) -> Iterator[str]:
     """The tree in lines, and the notes below it."""
-    count = f"{len(trace.spans):,} span{'' if len(trace.spans) == 1 else 's'}"
+    count = plural(len(trace.spans), "span")
     loose = f" and {len(trace.events):,} of no span" if trace.events else ""
     yield f"trace {trace.trace_id}: {count}{loose}, {when(trace.start)}, {_length((trace.end - trace.start) / timedelta(seconds=1))}"
     lines = list(_rows(trace))
@@ -691,9 +659,8 @@ def _summary(event: Event) -> str:
     words = line(event.description, _LABEL)
     if event.type == SPAN:
         return words
-    sender = (
-        f" {line(event.sender_name or event.sender or '', 30)}:" if event.sender_name or event.sender else ""
-    )
+    sender = event.sender_name or event.sender
+    sender = f" {line(sender, 30)}:" if sender else ""
     return f"{line(event.type, 30)}{sender} {words or line(event.media_path or '', _LABEL)}".rstrip()
 
 
