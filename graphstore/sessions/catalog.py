@@ -76,19 +76,13 @@ def listed(
     there = {each.id for each in known}
     agents = Counter(str(each.parent) for each in known if each.agent and each.parent in there)
     if not every:
-        idle = _idle(view)
+        idle = {piece.id for piece in pieces(view) if piece.is_idle}
         busy = {each.parent for each in known if not each.agent or not idle.issuperset(each.nodes)}
         known = [each for each in known if not each.missing or each.id in busy]
         known = [each for each in known if not (each.agent and each.parent in there)]
-        known = [
-            each for each in known if not each.nodes or not idle.issuperset(each.nodes) or agents[each.id]
-        ]
+        is_done = {each.id for each in known if not each.nodes or not idle.issuperset(each.nodes)}
+        known = [each for each in known if each.id in is_done or agents[each.id]]
     return [_info(each, agents[each.id]) for each in known]
-
-
-def _idle(view: Reader) -> set[str]:
-    """The segments in which nothing was done."""
-    return {piece.id for piece in pieces(view) if piece.is_idle}
 
 
 def _of_project(known: list[Known], project: str) -> list[Known]:

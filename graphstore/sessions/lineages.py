@@ -147,15 +147,13 @@ class _Family:
     def relative(self, session: str, generations: int) -> Relative:
         node, first, fork = self._sessions.get(session), self._segments.get(session), self.forks.get(session)
         content: Json = node.content if node is not None else {}
+        of_first: Json = first.content if first is not None else {}
         missing = content.get("missing") is True
-        project = _text(content, "project") or (
-            _text(first.content, "classification", "project") if first else ""
-        )
         known = first or (None if missing else node)
         return Relative(
             session=session,
             node=node.id if node is not None else None,
-            project=project,
+            project=_text(content, "project") or _text(of_first, "classification", "project"),
             name=_text(content, "name") or None,
             started_at=known.valid_from if known is not None else None,
             missing=missing,
@@ -163,9 +161,7 @@ class _Family:
             parent=fork.parent if fork else None,
             forked_at=fork.link.source if fork else None,
             shared_entries=_count(fork.link.metadata) if fork else None,
-            file=_text(content, "file")
-            or (_text(first.content, "source", "sessionFile") if first else "")
-            or None,
+            file=_text(content, "file") or _text(of_first, "source", "sessionFile") or None,
         )
 
 

@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 _KEPT = "sessions.prices"
-_FIELDS = {
-    "input": "tokensInput",
-    "output": "tokensOutput",
-    "cacheRead": "cacheRead",
-    "cacheWrite": "cacheWrite",
-}
+_FIELDS = {"input": "tokensInput", "output": "tokensOutput", "cacheRead": "cacheRead", "cacheWrite": "cacheWrite"}  # fmt: skip
 _MILLION = 1_000_000
 
 
@@ -91,15 +86,10 @@ def set_prices(store: Store, table: Mapping[str, Any]) -> Prices:
         for field, amount in price.items():
             if field not in _FIELDS:
                 raise InvalidError.choice("field of a price", field, tuple(_FIELDS))
-            if (
-                isinstance(amount, bool)
-                or not isinstance(amount, (int, float))
-                or not 0 <= amount < float("inf")
-            ):
+            is_number = isinstance(amount, (int, float)) and not isinstance(amount, bool)
+            if not (is_number and 0 <= amount < float("inf")):
                 raise InvalidError(f"price {amount!r} ({field} of {model!r}) is no number of 0 or more.")
-    found = Prices(
-        table={model: {name: float(each) for name, each in price.items()} for model, price in wanted.items()}
-    )
+    found = Prices(table=wanted)
     if found != prices(store):
         store._keep("set_prices", _KEPT, found.table)
     return found

@@ -5,9 +5,9 @@ Each is a function of a view, so it is answered as of any coordinate; each answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError
 from graphstore.sessions.pricing import Prices, prices
@@ -97,17 +97,25 @@ def decisions(
 
 
 def _decided(what: str, group: list[tuple[Piece, Json]]) -> Decided:
-    latest, decision = group[-1]
+    _, decision = group[-1]
     return Decided(
         what=what,
         why=as_text(decision.get("why")),
         alternatives=tuple(as_texts(decision.get("alternativesConsidered"))),
-        project=latest.project,
-        node=latest.id,
-        first_at=moment(group[0][0].since),
-        last_at=moment(latest.since),
-        times=len(group),
+        **_times(group),
     )
+
+
+def _times(group: Sequence[tuple[Piece, object]]) -> dict[str, Any]:
+    """Return where and when something was found last, since when, and how often."""
+    first, latest = group[0][0], group[-1][0]
+    return {
+        "project": latest.project,
+        "node": latest.id,
+        "first_at": moment(first.since),
+        "last_at": moment(latest.since),
+        "times": len(group),
+    }
 
 
 # ---- what was learned -----------------------------------------------------------------------------
@@ -173,20 +181,17 @@ def lessons(
             if level in (None, lesson.level) and (not wanted or wanted & plain(lesson.tags)):
                 groups.setdefault((piece.project, lesson.level, lesson.summary), []).append((piece, lesson))
     found = [_learned(each) for each in groups.values()]
-    found.sort(
-        key=lambda each: (
-            CONFIDENCES.get(each.confidence, len(CONFIDENCES)),
-            -instant(each.last_at),
-            each.summary,
-            each.level,
-            each.project,
-        )
-    )
+    found.sort(key=_by_confidence)
     return Lessons(tags=tuple(requested), lessons=tuple(found))
 
 
+def _by_confidence(each: Learned) -> tuple[Any, ...]:
+    sure = CONFIDENCES.get(each.confidence, len(CONFIDENCES))
+    return sure, -instant(each.last_at), each.summary, each.level, each.project
+
+
 def _learned(group: list[tuple[Piece, Taught]]) -> Learned:
-    latest, lesson = group[-1]
+    _, lesson = group[-1]
     actionable = lesson.content.get("actionable")
     return Learned(
         id=lesson.id,
@@ -196,11 +201,7 @@ def _learned(group: list[tuple[Piece, Taught]]) -> Learned:
         confidence=as_text(lesson.content.get("confidence")),
         actionable=actionable if isinstance(actionable, str) else None,
         tags=tuple(lesson.tags),
-        project=latest.project,
-        node=latest.id,
-        first_at=moment(group[0][0].since),
-        last_at=moment(latest.since),
-        times=len(group),
+        **_times(group),
     )
 
 
@@ -298,10 +299,9 @@ class Cost(Value):
     @property
     def took(self) -> str:
         """The tokens, and of what."""
-        cached = (
-            f", {self.cache_read + self.cache_write:,} cached" if self.cache_read + self.cache_write else ""
-        )
-        return f"{plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
+        cached = self.cache_read + self.cache_write
+        more = f", {cached:,} cached" if cached else ""
+        return f"{plural(self.tokens, 'token')}{more}  {self.key or '(unknown)'}"
 
 
 class Costs(SessionAnswer):
@@ -383,20 +383,15 @@ def _spent(piece: Piece, by: str, table: Prices) -> _Spent:
 
 
 def _by_model(piece: Piece, table: Prices) -> list[_Spent]:
-    return [
-        _Spent(
-            "/".join(
-                name for name in (each.get("provider"), each.get("model")) if isinstance(name, str) and name
-            ),
-            table.of_model(each)[0],
-            number(each.get("tokensInput")) + number(each.get("tokensOutput")),
-            number(each.get("cacheRead")),
-            number(each.get("cacheWrite")),
-            piece.id,
-            piece.unpriced and not table.of_model(each)[1],
-        )
-        for each in piece.objects("observations", "modelsUsed")
-    ]
+    found = []
+    for each in piece.objects("observations", "modelsUsed"):
+        name = "/".join(filter(None, (as_text(each.get("provider")), as_text(each.get("model")))))
+        cost, is_known = table.of_model(each)
+        tokens = number(each.get("tokensInput")) + number(each.get("tokensOutput"))
+        read, written = number(each.get("cacheRead")), number(each.get("cacheWrite"))
+        unpriced = piece.unpriced and not is_known
+        found.append(_Spent(name, cost, tokens, read, written, piece.id, unpriced))
+    return found
 
 
 def _cost(key: str, spent: list[_Spent]) -> Cost:

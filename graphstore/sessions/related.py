@@ -138,18 +138,11 @@ class _Connecting:
 
     def _make(self, connection: Connection, since: Instant) -> bool:
         """Whether the link could be made: somebody may say otherwise of another time."""
+        source, kind, target, reason, metadata = connection
+        id = next(id for id in _ids(connection) if not self._is_known(id))
+        about: Any = {"reason": reason, "metadata": metadata, "valid_from": moment(since)}
         try:
-            self._store.link(
-                connection.source,
-                connection.kind,
-                connection.target,
-                id=next(id for id in _ids(connection) if not self._is_known(id)),
-                reason=connection.reason,
-                confidence="inferred",
-                created_by="daemon",
-                metadata=connection.metadata,
-                valid_from=moment(since),
-            )
+            self._store.link(source, kind, target, id=id, confidence="inferred", created_by="daemon", **about)
         except ConflictError:
             return False
         return True
@@ -161,13 +154,10 @@ class _Connecting:
     def _unwanted(self) -> frozenset[str]:
         """The links of this command that somebody else took back."""
         if self._refused is None:
-            self._refused = frozenset(
-                change.subject
-                for change in (self._store.changes() if self._known.past else ())
-                if change.verb == "unlink"
-                and change.subject.startswith(_OWN)
-                and change.reason not in (GROUNDLESS, RENEWED)
-            )
+            changes = self._store.changes() if self._known.past else ()
+            unlinked = (change for change in changes if change.verb == "unlink")
+            others = (change for change in unlinked if change.reason not in (GROUNDLESS, RENEWED))
+            self._refused = frozenset(one.subject for one in others if one.subject.startswith(_OWN))
         return self._refused
 
     def done(self) -> Connected:
@@ -192,9 +182,7 @@ def subject(piece: Piece) -> Subject:
         tags=plain(piece.texts("semantic", "tags")),
         topics=plain(piece.texts("semantic", "topics")),
         words=telling(piece.summary),
-        techniques=plain(
-            [*piece.texts("semantic", "concepts"), *piece.texts("classification", "frameworks")]
-        ),
+        techniques=plain(piece.texts("semantic", "concepts") + piece.texts("classification", "frameworks")),
         lessons=tuple(
             Lesson(each.id, each.level, telling(each.summary) | plain(each.tags), each.summary)
             for each in piece.lessons()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import InvalidError
-from graphstore.sessions.transcripts.steps import as_objects
+from graphstore.sessions.transcripts.steps import as_objects, as_text
 from graphstore.store import registry
 from graphstore.values.inputs import json_object, whole_number
 from graphstore.values.models import Json, Node, Value
@@ -33,9 +33,8 @@ class Doubt(Value):
 @registry.read("sessions")
 def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
     """The decisions marked `needsReview` of the segments that stand, in the order the segments were first known; at most `limit`."""
-    from graphstore.sessions.segments.nodes import (
-        SEGMENT,
-    )  # every command that prints would wait for its models
+    # every command that prints would wait for its models
+    from graphstore.sessions.segments.nodes import SEGMENT
     from graphstore.sessions.segments_read import value_at
 
     most = whole_number("limit", limit)
@@ -44,20 +43,16 @@ def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
         # what a person wrote need not have the shape of an analysis
         for decision in as_objects(value_at(node.content, "daemonMeta", "decisions")):
             if decision.get("needsReview") is True:
-                at = decision.get("timestamp")
-                found.append(
-                    Doubt(
-                        id=node.id,
-                        ref=node.ref,
-                        text=node.text,
-                        decision=str(decision.get("decision", "")),
-                        reasoning=str(decision.get("reasoning", "")),
-                        at=at if isinstance(at, str) else None,
-                    )
-                )
+                found.append(_doubt(node, decision))
                 if len(found) == most:
                     return found
     return found
+
+
+def _doubt(node: Node, decision: Json) -> Doubt:
+    said, why = (str(decision.get(name, "")) for name in ("decision", "reasoning"))
+    at = as_text(decision.get("timestamp")) or None
+    return Doubt(id=node.id, ref=node.ref, text=node.text, decision=said, reasoning=why, at=at)
 
 
 @registry.write("sessions")
@@ -74,15 +69,8 @@ def correct(store: Store, id: str, changes: Mapping[str, Any], *, reason: str | 
         raise InvalidError(f"{id!r} is a {node.kind}, and no segment of a session. Give the id of one.")
     content = _changed(node.content, json_object("changes", changes))
     checked = SessionNode.of(content)
-    return store.revise(
-        id,
-        content,
-        text=checked.text,
-        tags=checked.tags,
-        trigger="user_feedback",
-        source=node.source,
-        reason=reason,
-    )
+    found: Any = {"text": checked.text, "tags": checked.tags, "source": node.source}
+    return store.revise(id, content, trigger="user_feedback", reason=reason, **found)
 
 
 def _changed(content: Json, changes: Json) -> Json:

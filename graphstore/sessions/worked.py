@@ -141,9 +141,8 @@ class WorkOn(SessionAnswer):
         of_day = [each for each in self.work if f"{each.started_at:%Y-%m-%d}" == day]
         commits = sum(len(each.commits) for each in of_day)
         written = {(each.project, file) for each in of_day for file in each.written}
-        made = [plural(commits, "commit")] * bool(commits) + [
-            f"{plural(len(written), 'file')} written"
-        ] * bool(written)
+        made = [plural(commits, "commit")] if commits else []
+        made += [f"{plural(len(written), 'file')} written"] if written else []
         return f"  {', '.join(made)}" if made else ""
 
     def _place(self, each: Worked) -> tuple[object, ...]:
@@ -186,11 +185,12 @@ def work_on(
 
 def _names(view: Reader) -> dict[str, str]:
     """The sessions that are known with their names."""
-    found = {}
-    for node in view.nodes(kind=SESSION):
-        if not node.content.get("missing"):
-            found[str(node.content.get("sessionId"))] = str(node.content.get("name") or "")
-    return found
+    contents = (node.content for node in view.nodes(kind=SESSION))
+    return {
+        str(content.get("sessionId")): str(content.get("name") or "")
+        for content in contents
+        if not content.get("missing")
+    }
 
 
 def _requests(found: Iterable[Piece]) -> dict[str, str]:
@@ -238,6 +238,10 @@ def _worked(
     piece: Piece, agents: list[Piece], names: dict[str, str], requests: dict[str, str], table: Prices
 ) -> Worked:
     every = [piece, *agents]
+
+    def texts(field: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each for one in every for each in one.texts("content", field)))
+
     return Worked(
         node=piece.id,
         session=piece.session,
@@ -246,18 +250,16 @@ def _worked(
         type=piece.text("classification", "type"),
         outcome=piece.text("content", "outcome"),
         summary=piece.summary,
-        files=tuple(dict.fromkeys(file for each in every for file in each.texts("content", "filesTouched"))),
+        files=texts("filesTouched"),
         cost=summed(table.cost(each) for each in every),
         tokens=sum(int(each.number("metadata", "tokensUsed")) for each in every),
         title=piece.text("content", "title"),
-        commits=tuple(dict.fromkeys(said for each in every for said in each.texts("content", "commits"))),
+        commits=texts("commits"),
         project=piece.project,
         session_name=names.get(piece.session),
         agents=len({each.session for each in agents}),
         agent=piece.text("source", "agent") or None,
-        written=tuple(
-            dict.fromkeys(file for each in every for file in each.texts("content", "filesWritten"))
-        ),
+        written=texts("filesWritten"),
         request="" if is_trivial(piece.summary) or not piece.texts("content", "requests") else piece.summary,
         session_request=line(requests.get(piece.session, ""), _LINE),
     )
@@ -452,12 +454,8 @@ def _said(piece: Piece, asked: list[str], names: dict[str, str]) -> Said | None:
 
 def _places(piece: Piece) -> Iterator[tuple[str, str]]:
     yield "title", f"{piece.title}\n{piece.summary}"
-    for where, field in (
-        ("requests", "requests"),
-        ("answers", "answers"),
-        ("commits", "commits"),
-        ("files", "filesTouched"),
-    ):
+    for where in ("requests", "answers", "commits", "files"):
+        field = "filesTouched" if where == "files" else where
         yield where, "\n".join(piece.texts("content", field))
     decided = (
         f"{each.get('what', '')} {each.get('why', '')}" for each in piece.objects("content", "keyDecisions")
@@ -505,17 +503,3 @@ def find_by_entry(view: Reader, session: str, entry: str) -> Node:
             if piece.id == wanted:
                 return piece.node
     raise NotFoundError(f"no segment of session {name} that stands here has entry {id!r}.")
-
-
-__all__ = [
-    "FileWork",
-    "Said",
-    "Sayings",
-    "Touched",
-    "WorkOn",
-    "Worked",
-    "files",
-    "find_by_entry",
-    "search",
-    "work_on",
-]

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.sessions import revisions
-from graphstore.sessions.catalog import (
-    COPIED,
-    EVER,
-    MOVED,
-    OTHERWISE,
-    Catalog,
-    Known,
-    taken_back_by_reading,
-)
+from graphstore.sessions.catalog import COPIED, EVER, MOVED, OTHERWISE, Catalog, Known, taken_back_by_reading
 from graphstore.sessions.joints import STRUCTURAL, Joint, Joints, has_entry, link_id, session_node, time_in
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION, SessionNode, stored
 from graphstore.sessions.transcripts.transcript import Segment, Transcript
@@ -108,15 +100,8 @@ class Writing:
         elif known.missing:
             self._found(since)
         elif plan.content != known.content:
-            store.revise(
-                plan.id,
-                plan.content,
-                text=name,
-                trigger=revisions.GROWN,
-                source=self._source,
-                tags=(),
-                minor=True,
-            )
+            how: Any = {"trigger": revisions.GROWN, "source": self._source, "minor": True}
+            store.revise(plan.id, plan.content, text=name, tags=(), **how)
 
     def _first_told(self, id: str, content: Json, **more: Any) -> None:
         """Write a session that is not known, or that reading retracted."""
@@ -153,21 +138,14 @@ class Writing:
         store = self._store
         fresh = revisions.in_new_project(stored(piece.analysed, analyzed_at=self._now), is_first)
         if piece.trigger == revisions.INITIAL and not store.knows(piece.id):
-            store.add_node(
-                SEGMENT,
-                fresh,
-                id=piece.id,
-                text=piece.analysed.text,
-                tags=piece.analysed.tags,
-                valid_from=piece.begins,
-                source=self._source,
-            )
+            found: Any = {"text": piece.analysed.text, "tags": piece.analysed.tags}
+            store.add_node(SEGMENT, fresh, id=piece.id, valid_from=piece.begins, source=self._source, **found)
         else:
             versions = self._view.versions(piece.id)
             content = revisions.carried(versions, fresh)
             since = piece.begins if piece.trigger == revisions.INITIAL else None  # it was taken back
             minor = bool(versions) and revisions.still_says(versions[-1].content, content)
-            self._revise(piece.id, content, piece.trigger, piece.analysed, since=since, minor=minor)
+            self._revise(piece.id, content, piece.trigger, piece.analysed, valid_from=since, minor=minor)
 
     def _revise(
         self,
@@ -176,26 +154,16 @@ class Writing:
         trigger: str,
         analysed: SessionNode | None,
         *,
-        reason: str | None = None,
-        since: datetime | None = None,
         minor: bool = True,
+        **how: Any,
     ) -> None:
         """Describe a segment anew, found by the words it has now. What a person made of it need be no node: then by those of the analysis."""
         node: SessionNode | None = analysed
         with suppress(InvalidError):
             node = SessionNode.of(content)
         text, tags = (None, None) if node is None else (node.text, node.tags)
-        self._store.revise(
-            id,
-            content,
-            text=text,
-            tags=tags,
-            trigger=trigger,
-            source=self._source,
-            reason=reason,
-            valid_from=since,
-            minor=minor,
-        )
+        about: Any = {"text": text, "tags": tags, "source": self._source, **how}
+        self._store.revise(id, content, trigger=trigger, minor=minor, **about)
 
     def _no_longer_first(self, session: Known) -> None:
         """The project began with another session than was known."""
@@ -203,13 +171,11 @@ class Writing:
             node = self._standing(id)
             if node is None:
                 continue
-            content = revisions.carried(
-                self._view.versions(id), revisions.in_new_project(node.content, False)
-            )
+            fresh = revisions.in_new_project(node.content, False)
+            content = revisions.carried(self._view.versions(id), fresh)
             if content != node.content:
-                self._revise(
-                    id, content, revisions.EARLIER, None, reason="an earlier session of the project was read"
-                )
+                reason = "an earlier session of the project was read"
+                self._revise(id, content, revisions.EARLIER, None, reason=reason)
 
     def _take_back(self, id: str) -> None:
         onward = self._view.links_from(id, STRUCTURAL, created_by=MAKER)
@@ -275,11 +241,8 @@ class Writing:
                 source = above
                 if joint.entry is not None:
                     source = self._catalog.locate(joint.entry, self._plan.transcript, above)
-            wanted[link_id(joint.kind, source, joint.target, joint.metadata)] = (
-                joint.kind,
-                source,
-                joint.metadata,
-            )
+            id = link_id(joint.kind, source, joint.target, joint.metadata)
+            wanted[id] = (joint.kind, source, joint.metadata)
         there = {self._key(link): link for link in self._into(piece.id)}
         for key in there.keys() - wanted.keys():
             self._store.unlink(there[key].id, reason=OTHERWISE)

@@ -620,9 +620,9 @@ def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
         aborted = error.get("name") == "MessageAbortedError"
         why = text_in(as_object(error.get("data")), "message") or ""
         yield Stopped("aborted" if aborted else "error", why)
-    elif info.get("finish") == "stop":
-        yield Stopped("done")
-    elif "finish" not in info and "completed" in as_object(info.get("time")):
+    elif info.get("finish") == "stop" or (
+        "finish" not in info and "completed" in as_object(info.get("time"))
+    ):
         yield Stopped("done")
 
 
