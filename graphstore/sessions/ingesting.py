@@ -224,11 +224,13 @@ class Ingesting:
     def _as_it_was(self, file: Path) -> SessionIngested | None:
         """The report of a file that holds what it held, and of which everything stands as this analyser writes it; None for any other."""
         known = self.catalog.of_file(file_access.called(file))
-        if known is None or self._computer not in (None, known.content.get("computer")):
+        if known is None:
             return None
-        if self._format not in (None, known.content.get("format")) or known.content.get(
-            "fileDigest"
-        ) != digest_of(file):
+        content = known.content
+        asked = {"computer": self._computer, "format": self._format}
+        if any(value not in (None, content.get(name)) for name, value in asked.items()):
+            return None
+        if content.get("fileDigest") != digest_of(file):
             return None
         nodes = [self._standing(id) for id in known.nodes]
         if any(node is None or revisions.outdated(node.content, self._analyze.version) for node in nodes):
@@ -237,34 +239,33 @@ class Ingesting:
             file=file_access.called(file),
             session=known.id,
             unchanged=len(known.nodes),
-            warnings=_counted(known.content.get("warnings", {})),
+            warnings=_counted(content.get("warnings", {})),
         )
 
     def _one(
         self, file: Path, parent: Path | None, ended: Ended | None
     ) -> tuple[SessionIngested, SessionPlan | None, bool]:
         """Ingest one file. Gives its report, the plan that was carried out, and whether others had named it before."""
+        name = file_access.called(file)
         try:
             transcript = self._read(file, parent)
         except (*_REFUSED, EngineError, OSError) as error:
-            return SessionIngested(file=file_access.called(file), error=str(error)), None, False
+            return SessionIngested(file=name, error=str(error)), None, False
         if not transcript.entries:
-            words = "it has no entries yet"
-            return SessionIngested(file=file_access.called(file), open=True, warnings=(words,)), None, False
+            return SessionIngested(file=name, open=True, warnings=("it has no entries yet",)), None, False
         try:
             plan = self._planned(transcript, ended)
             known = self.catalog.sessions.get(plan.id)
             return self._written(plan), plan, known is None or known.missing
         except _REFUSED as error:
-            return SessionIngested(file=file_access.called(file), error=str(error)), None, False
+            return SessionIngested(file=name, error=str(error)), None, False
 
     def _misread(self, plan: SessionPlan, awaited: bool) -> list[Path]:
         """The files forked from this one that were read without it, or with less of it: it shows for certain what they copied."""
         children = self.catalog.children(plan.id)
         if not awaited:
-            children = [
-                each for each in children if each.nodes and self._is_in(plan.transcript, each.nodes[0])
-            ]
+            begun = (each for each in children if each.nodes)
+            children = [each for each in begun if self._is_in(plan.transcript, each.nodes[0])]
         children += self.catalog.waiting_for(plan.transcript.path)
         places = [Path(child.content["file"]) for child in children]
         return [place for place in places if file_access.is_file(place)]
@@ -346,13 +347,11 @@ class Ingesting:
     def _planned(self, transcript: Transcript, ended: Ended | None) -> SessionPlan:
         segments = transcripts.segments(transcript)
         session_id = transcript.header.session_id
-        pieces = [
-            OwnSegment(
-                segment, segment_node(session_id, segment.start_entry_id), transcript.digest(segment), at
-            )
-            for segment, at in zip(segments, begins(transcript, segments), strict=True)
-            if not segment.copied and segment.entry_count
-        ]
+        pieces = []
+        for segment, at in zip(segments, begins(transcript, segments), strict=True):
+            if not segment.copied and segment.entry_count:
+                id = segment_node(session_id, segment.start_entry_id)
+                pieces.append(OwnSegment(segment, id, transcript.digest(segment), at))
         open = ended is not None and not ended(transcript)
         if open and pieces:
             pieces.pop()
@@ -379,9 +378,7 @@ class Ingesting:
             counts = transcript.warnings_until(transcript.entries[stop - 1].line if stop else 0)
         began = header.timestamp or next((piece.begins for piece in pieces if piece.begins), None)
         ended = pieces[-1].segment.end_timestamp if pieces else None
-        computer = (
-            self._computer or (known.content.get("computer") if known else None) or socket.gethostname()
-        )
+        computer = self._computer or (known and known.content.get("computer")) or socket.gethostname()
         above = self.catalog.parent_of(header, transcript.path)
         content: dict[str, Any] = {
             "sessionId": header.session_id,
@@ -554,11 +551,9 @@ class Ingesting:
             return plan.content
         nodes = dict.fromkeys([*before, *own] if plan.older else [*own, *before])
         session_id = known.content["sessionId"]
-        elsewhere = {
-            entry: start
-            for entry, start in known.strays.items()
-            if segment_node(session_id, start) in nodes.keys() - set(own)
-        }
+        others = nodes.keys() - set(own)
+        strays = known.strays.items()
+        elsewhere = {entry: at for entry, at in strays if segment_node(session_id, at) in others}
         aside = {**elsewhere, **plan.content.get("strays", {})}
         content = {**(known.content if plan.older else plan.content), "nodes": list(nodes)}
         content.pop("strays", None)

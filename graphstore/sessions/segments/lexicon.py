@@ -56,27 +56,10 @@ LOOKS = re.compile(
 )
 """Commands that only look: what they did not find hinders nothing."""
 RUNNING = frozenset({"bash", "shell", "exec", "runcommand", "powershell", "execcommand", "shellcommand", "localshell", "runshellcommand", "runinterminal"})  # fmt: skip
-FILE_ARGUMENTS = (
-    "path",
-    "file_path",
-    "filePath",
-    "notebook_path",
-    "notebookPath",
-    "absolute_path",
-    "filename",
-    "file",
+FILE_ARGUMENTS = tuple(
+    "path file_path filePath notebook_path notebookPath absolute_path filename file".split()
 )
-MAIN_ARGUMENTS = (
-    *FILE_ARGUMENTS,
-    "command",
-    "cmd",
-    "pattern",
-    "query",
-    "url",
-    "prompt",
-    "skill",
-    "description",
-)
+MAIN_ARGUMENTS = (*FILE_ARGUMENTS, *"command cmd pattern query url prompt skill description".split())
 """The argument that says what a call is about: the first of these it has."""
 
 REQUESTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(

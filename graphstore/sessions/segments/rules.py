@@ -9,10 +9,11 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
+
+from pydantic.alias_generators import to_camel
 
 from graphstore.sessions.segments import lexicon as known
 from graphstore.sessions.segments import sayings
@@ -27,6 +28,7 @@ from graphstore.sessions.transcripts.steps import (
     Stopped,
     Summed,
     Took,
+    summed,
 )
 from graphstore.values.models import Json
 from graphstore.values.sameness import words
@@ -197,15 +199,7 @@ class Findings:
             self.looked += 1
         if name not in known.READING and name not in known.WRITING:
             return
-        given = next(
-            (
-                call.arguments[each]
-                for each in known.FILE_ARGUMENTS
-                if isinstance(call.arguments.get(each), str)
-            ),
-            "",
-        )
-        path = self._relative(given, call.folder)
+        path = self._relative(_first_text(call.arguments, known.FILE_ARGUMENTS), call.folder)
         if path:
             touch = self.files.setdefault(path, _Touch())
             if name in known.READING:
@@ -286,13 +280,10 @@ class Findings:
         if self.commits:
             return _cut("; ".join(self.commits), sayings.TITLE_MOST)
         telling = (each for each in self.requests if not sayings.is_trivial(each))
-        found = next((found for text in telling if (found := sentences(text))), "")
+        if found := next((found for text in telling if (found := sentences(text))), ""):
+            return found
         written = self.files_written()
-        return (
-            found or _cut(f"Wrote {', '.join(written)}", sayings.TITLE_MOST)
-            if written
-            else found or self.summary()
-        )
+        return _cut(f"Wrote {', '.join(written)}", sayings.TITLE_MOST) if written else self.summary()
 
     def idle(self) -> str | None:
         """Why it is no piece of work: `start-up` of an agent that was asked for nothing and did nothing, `commands` of the program alone, `unanswered` consent."""
@@ -358,12 +349,8 @@ class Findings:
             return Verdict("partial" if open_errors else "success", [])
         if self.silent:
             return Verdict("partial", [])
-        why = (
-            "the segment ends in the middle of the work"
-            if self.tools
-            else "the segment does not say how it ended"
-        )
-        return Verdict("partial", [_doubt("Outcome set to partial", why)])
+        why = "ends in the middle of the work" if self.tools else "does not say how it ended"
+        return Verdict("partial", [_doubt("Outcome set to partial", f"the segment {why}")])
 
     def _in_their_words(self) -> str | None:
         """What the user's last words say of the work, where there was any before them."""
@@ -426,10 +413,7 @@ class Findings:
             {
                 "provider": provider,
                 "model": model,
-                "tokensInput": sum(took.tokens_input for took in messages),
-                "tokensOutput": sum(took.tokens_output for took in messages),
-                "cacheRead": sum(took.cache_read for took in messages),
-                "cacheWrite": sum(took.cache_write for took in messages),
+                **{to_camel(name): count for name, count in summed(messages).items()},
                 "cost": math.fsum(took.cost or 0.0 for took in messages),
             }
             for provider, model, messages in self._spending
@@ -445,31 +429,25 @@ class Findings:
             for each in sayings.choices(text):
                 if each.what not in known_ones:
                     known_ones.add(each.what)
-                    found.append(
-                        {"what": each.what, "why": each.why, "alternativesConsidered": [each.instead]}
-                    )
+                    found.append(_choice(each.what, each.why, [each.instead]))
         return found
 
     def lessons(self) -> dict[str, list[Json]]:
         """What was learned, by level: errors and how they were solved, as summaries say; what the user prefers; corrections of the user, inferred."""
         found: dict[str, dict[str, Json]] = {level: {} for level in LEVELS}
+        language = self._language()
+
+        def learn(level: str, summary: str, details: str, confidence: str, **more: bool) -> None:
+            lesson: Json = {"level": level, "summary": summary, "details": details, "confidence": confidence}
+            found[level].setdefault(summary, {**lesson, "tags": [language] if language else [], **more})
+
         for summary in self.summaries:
             for level, said in sayings.lessons_in(summary.text):
-                found[level].setdefault(
-                    said.what, _lesson(level, said.what, said.why, "medium", self._topics)
-                )
+                learn(level, said.what, said.why, "medium")
         for request in self.requests[1:]:
             if correction := sayings.correction(request):
-                lesson = _lesson(
-                    "user", correction, "Inferred: the user corrected the work.", "low", self._topics
-                )
-                found["user"].setdefault(correction, {**lesson, "inferred": True})
+                learn("user", correction, "Inferred: the user corrected the work.", "low", inferred=True)
         return {level: list(lessons.values()) for level, lessons in found.items()}
-
-    @cached_property
-    def _topics(self) -> list[str]:
-        language = self._language()
-        return [language] if language else []
 
     def pending(self) -> list[str]:
         """What the last summary says is left to do."""
@@ -504,14 +482,9 @@ class Findings:
             if type in requested:
                 return type
         if self.commands:
-            tests, system = (
-                sum(1 for command in self.commands if pattern.search(command))
-                for pattern in (known.TEST_COMMANDS, known.SYSTEM_COMMANDS)
-            )
-            if 2 * tests >= len(self.commands):
-                return "qa"
-            if 2 * system >= len(self.commands):
-                return "sysadmin"
+            for type, pattern in (("qa", known.TEST_COMMANDS), ("sysadmin", known.SYSTEM_COMMANDS)):
+                if 2 * sum(pattern.search(each) is not None for each in self.commands) >= len(self.commands):
+                    return type
             if "debugging" in requested:
                 return "debugging"
         if self.files or self.commands or self.looked:
@@ -534,9 +507,7 @@ class Findings:
     def _language(self) -> str | None:
         """That of most of the files written; of those read, when none was written; a manifest's where no file has one."""
         for done in ("written", "read"):
-            counts = Counter(
-                {path: getattr(touch, done) for path, touch in self.files.items() if getattr(touch, done)}
-            )
+            counts = {path: times for path, touch in self.files.items() if (times := getattr(touch, done))}
             for table in (known.LANGUAGES, known.MANIFESTS):
                 found: Counter[str] = Counter()
                 for path, times in counts.items():
@@ -549,18 +520,13 @@ class Findings:
         return None
 
     def _frameworks(self) -> list[str]:
-        found: dict[str, None] = {}
+        found: set[str | None] = set()
         for path in self.files:
             name = posixpath.basename(path).lower()
             stem = name.rpartition(".")[0] or name
-            for framework in (
-                known.FRAMEWORKS_BY_NAME.get(stem),
-                known.FRAMEWORKS_BY_NAME.get(name),
-                known.FRAMEWORKS_BY_EXTENSION.get(_extension(name)),
-            ):
-                if framework:
-                    found.setdefault(framework)
-        return sorted(found)
+            found.update(known.FRAMEWORKS_BY_NAME.get(each) for each in (stem, name))
+            found.add(known.FRAMEWORKS_BY_EXTENSION.get(_extension(name)))
+        return sorted(filter(None, found))
 
     # ------------------------------------------------------------------ by what it is found
 
@@ -674,25 +640,17 @@ def _only_looked(error: _Error) -> bool:
 
 
 def _commits(arguments: Mapping[str, Any]) -> list[str]:
-    command = next(
-        (arguments[name] for name in ("command", "cmd") if isinstance(arguments.get(name), str)), ""
-    )
-    return sayings.commit_messages(command)
-
-
-def _lesson(level: str, summary: str, details: str, confidence: str, tags: list[str]) -> Json:
-    lesson: Json = {
-        "level": level, "summary": summary, "details": details, "confidence": confidence, "tags": list(tags),
-    }  # fmt: skip
-    return lesson
+    return sayings.commit_messages(_first_text(arguments, ("command", "cmd")))
 
 
 def main_argument(arguments: Mapping[str, Any]) -> str:
     """What a call is about: a path, a command, a pattern; blanks made one."""
-    given = next(
-        (arguments[name] for name in known.MAIN_ARGUMENTS if isinstance(arguments.get(name), str)), ""
-    )
-    return " ".join(given.split())
+    return " ".join(_first_text(arguments, known.MAIN_ARGUMENTS).split())
+
+
+def _first_text(arguments: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return the first of these arguments that is a text; an empty one where none is."""
+    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
 
 
 def decisions_in(summary: str) -> list[Json]:
@@ -719,7 +677,11 @@ def _decision(bullet: str) -> list[Json]:
     if why and len(what.split()) <= _LABEL_WORDS and (named := _NAMED_CHOICE.fullmatch(why)):
         what, why = f"{what}: {named['what']}", named["why"] or ""
     instead = [each.strip(" *`") for each in _INSTEAD.findall(what) or _INSTEAD.findall(bullet)]
-    return [{"what": what, "why": why, "alternativesConsidered": instead}]
+    return [_choice(what, why, instead)]
+
+
+def _choice(what: str, why: str, instead: list[str]) -> Json:
+    return {"what": what, "why": why, "alternativesConsidered": instead}
 
 
 def _error(text: str) -> tuple[str, str]:

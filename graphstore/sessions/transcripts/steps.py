@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -116,6 +116,14 @@ class Spending:
         """Provider, model and what each message took, in the order of the first time."""
         for (provider, model), messages in self._models.items():
             yield provider, model, list(messages.values())
+
+
+TOKENS = ("tokens_input", "tokens_output", "cache_read", "cache_write")
+
+
+def summed(messages: Sequence[Took]) -> dict[str, int]:
+    """Return the tokens that messages took, by the names of `TOKENS`."""
+    return {name: sum(getattr(took, name) for took in messages) for name in TOKENS}
 
 
 Step = Message | Call | Answered | Ran | Took | Stopped | Summed

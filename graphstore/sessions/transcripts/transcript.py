@@ -38,7 +38,7 @@ from graphstore.sessions.transcripts.lines import (
     body_of,
 )
 from graphstore.sessions.transcripts.other_agents import OTHER_READINGS, document_in
-from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took
+from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took, summed
 from graphstore.values import file_access
 from graphstore.values.models import Json, Value
 from graphstore.values.period import MICROSECOND, instant, moment
@@ -439,15 +439,8 @@ class _Cutting:
         return self.entries.ids[position] if position >= 0 else None
 
     def _made(self, type: BoundaryType, entry: Entry, previous: str | None, metadata: Json) -> Boundary:
-        return Boundary.made(
-            {
-                "type": type,
-                "entry_id": entry.id,
-                "timestamp": entry.timestamp,
-                "previous_entry_id": previous,
-                "metadata": metadata,
-            }
-        )
+        fields = {"type": type, "entry_id": entry.id, "timestamp": entry.timestamp}
+        return Boundary.made({**fields, "previous_entry_id": previous, "metadata": metadata})
 
     def _point(self, at: int) -> Json:
         point: Json = {"branch_point_id": self._id(self.nearest[at])}
@@ -563,17 +556,13 @@ def _segment(
 ) -> Segment:
     entries, content = t.entries, t.entries.content
     count = content.count(1, start, stop)
-    first, last = (
-        (content.find(1, start, stop), content.rfind(1, start, stop)) if count else (start, stop - 1)
-    )
-    named = (at for at in range(start, stop) if content[at] or not count)
+    named = range(start, stop) if not count else [at for at in range(start, stop) if content[at]]
     since = next((time for at in named if (time := entries.times[at]) != NEVER), None)
-    named = (at for at in range(stop - 1, start - 1, -1) if content[at] or not count)
-    until = next((time for at in named if (time := entries.times[at]) != NEVER), None)
+    until = next((time for at in reversed(named) if (time := entries.times[at]) != NEVER), None)
     return Segment.made(
         {
-            "start_entry_id": entries.ids[first],
-            "end_entry_id": entries.ids[last],
+            "start_entry_id": entries.ids[named[0]],
+            "end_entry_id": entries.ids[named[-1]],
             "start": start,
             "stop": stop,
             "entry_count": count,
@@ -639,17 +628,14 @@ def _took(steps: Iterable[Step]) -> dict[str, Any]:
     for provider, model, messages in spending:
         if model:
             models[f"{provider}/{model}" if provider else model] += len(messages)
-        for took in messages:
-            spent["input"] += took.tokens_input
-            spent["output"] += took.tokens_output
-            spent["cache_read"] += took.cache_read
-            spent["cache_write"] += took.cache_write
-            costs += [] if took.cost is None else [took.cost]
+        spent.update(summed(messages))
+        costs += [took.cost for took in messages if took.cost is not None]
+    tokens = {name.removeprefix("tokens_"): count for name, count in spent.items()}
     return {
         "tools": dict(tools.most_common()),
         "models": dict(models.most_common()),
         "tool_errors": errors,
-        "tokens": Tokens(**spent, total=spent.total()),
+        "tokens": Tokens(**tokens, total=spent.total()),
         "cost": round(fsum(costs), 6) if costs else None,
     }
 
