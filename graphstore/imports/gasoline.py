@@ -288,10 +288,8 @@ class _Import(Importing[GasolineReport]):
             else:
                 metadata["status"] = "superseded"
             record = replace(record, fields={**record.fields, "metadata": metadata}, status=None)
-            self.warn(
-                record.line,
-                f"{record.id!r} has status superseded and nothing supersedes it; kept in its metadata.",
-            )
+            words = f"{record.id!r} has status superseded and nothing supersedes it; kept in its metadata."
+            self.warn(record.line, words)
         try:
             self._event(record)
         except _REFUSED as refused:
@@ -366,10 +364,8 @@ class _Import(Importing[GasolineReport]):
             sentence = vocabulary.sentence(one.source, one.name, one.target, one.confidence)
         except InvalidError:
             fields = {**one.fields, "metadata": {**one.fields["metadata"], "relationship": one.name}}
-            self.warn(
-                one.line,
-                f"{one.source!r} {one.name} {one.target!r}: no such kind of link; kept as related_to.",
-            )
+            words = f"{one.source!r} {one.name} {one.target!r}: no such kind of link; kept as related_to."
+            self.warn(one.line, words)
             return "related_to", replace(one, fields=fields)
         source, target = sentence.source, sentence.target
         types = self.named[source][0], self.named[target][0]
@@ -425,11 +421,7 @@ class _Import(Importing[GasolineReport]):
             is_now = self._thing(id).status
         if id not in self.fresh or is_now == stated or (is_now is None and stated != "resolved"):
             return  # a log gives a status to what has none, such as deploys
-        found = (
-            "events of its type have none"
-            if is_now is None
-            else f"by its links and their times it is {is_now}"
-        )
+        found = f"by its links and their times it is {is_now}" if is_now else "events of its type have none"
         self.warn(line, f"{id!r} has status {stated}; {found}.")
 
     def _resolve(self, id: str, at: Instant) -> None:
@@ -439,15 +431,8 @@ class _Import(Importing[GasolineReport]):
             "resolution", RESOLVED, id=name, occurred_at=when, origin="system", fingerprint=same
         )
         if recorded.is_new:
-            self.store.link(
-                id,
-                "resolved_by",
-                name,
-                reason=RESOLVED,
-                confidence="inferred",
-                created_by="store",
-                valid_from=when,
-            )
+            inferred: Any = {"confidence": "inferred", "created_by": "store", "valid_from": when}
+            self.store.link(id, "resolved_by", name, reason=RESOLVED, **inferred)
             self.counts["resolutions"] += 1
 
 
@@ -539,9 +524,8 @@ class _Export:
         return {name: value for name, value in line.items() if value is not None}
 
     def _links(self, event: Event) -> list[dict[str, Any]]:
-        def place(
-            link: Link,
-        ) -> tuple[datetime, str, str, bool]:  # the same for a symmetric link in either direction
+        def place(link: Link) -> tuple[datetime, str, str, bool]:
+            """Return the same for a symmetric link in either direction."""
             other = link.target if event.id == link.source else link.source
             return link.valid_from, link.kind, other, event.id == link.source
 

@@ -18,19 +18,7 @@ from graphstore.values.period import Instant, instant, moment
 
 REQUIRED = ("type", "timestamp", "description")
 TEXTS = tuple(name for name in EVENT_TEXTS if name not in MESSAGE_TEXTS)
-FIELDS = {
-    "id",
-    *REQUIRED,
-    *TEXTS,
-    "origin",
-    "status",
-    "metadata",
-    "links",
-    "occurrences",
-    "said",
-    "reported",
-    "recorded",
-}
+FIELDS = {*REQUIRED, *TEXTS, *"id origin status metadata links occurrences said reported recorded".split()}
 LINK_FIELDS = {"target", "relationship", "confidence", "reason", "strength", "created_by", "metadata", "valid_from", "valid_to"}  # fmt: skip
 STATUSES = ("active", "resolved", "superseded")
 APART = "gasoline"
@@ -79,11 +67,9 @@ def record_of(line: int, row: Row) -> Record:
     """The event of a line. Raises InvalidError for one that cannot be kept."""
     texts = _texts_of(row)
     medium = any(row.get(name) for name in ("media_path", "media_hash") if name in texts)
-    missing = [
-        name
-        for name in REQUIRED
-        if row.get(name) in ((None,) if name == "description" and medium else (None, ""))
-    ]
+    missing = [name for name in REQUIRED if row.get(name) in (None, "")]
+    if medium and row.get("description") == "":
+        missing.remove("description")  # the medium says it
     if missing:
         raise InvalidError(f"no {', no '.join(missing)}")
     first = instant(row["timestamp"], "timestamp")
@@ -171,10 +157,8 @@ def set_apart(metadata: dict[str, Any], apart: Mapping[str, Any]) -> dict[str, A
 def _comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata without what an import adds of its own accord."""
     kept = {name: value for name, value in metadata.items() if name != "status"}
-    if isinstance(kept.get(APART), dict):
-        kept[APART] = {
-            name: value for name, value in kept[APART].items() if name not in ("recorded", "status")
-        }
+    if isinstance(apart := kept.get(APART), dict):
+        kept[APART] = {name: apart[name] for name in apart if name not in ("recorded", "status")}
     return {name: value for name, value in kept.items() if name != APART or value}
 
 
@@ -205,20 +189,13 @@ def stated_of(line: int, source: str, entry: Any) -> Stated:
 def is_same(record: Record, known: Event, first: Mapping[str, Any]) -> bool:
     """Whether a line is about a known event. `first`: the body of its first report."""
     fields = record.fields
-    here = (
-        record.type,
-        record.description,
-        fields["origin"],
-        authorized_of(record.type, dict(fields)),
-        *(fields.get(name) for name in EVENT_TEXTS if name != "fingerprint"),
-    )
-    there = (
-        known.type,
-        known.description,
-        known.origin,
-        known.authorized,
-        *(getattr(known, name) for name in EVENT_TEXTS if name != "fingerprint"),
-    )
-    if here != there or fields.get("fingerprint", known.fingerprint) != known.fingerprint:
+    texts = [name for name in EVENT_TEXTS if name != "fingerprint"]
+    stated = {name: fields.get(name) for name in ("origin", *texts)}
+    stated |= {"type": record.type, "description": record.description}
+    stated["authorized"] = authorized_of(record.type, dict(fields))
+    if (
+        any(getattr(known, name) != value for name, value in stated.items())
+        or fields.get("fingerprint", known.fingerprint) != known.fingerprint
+    ):
         return False
     return _comparable(fields["metadata"]) == _comparable(first.get("metadata") or {})

@@ -88,18 +88,14 @@ class GitReport(ImportReport):
     _read, _written = "commits", ("commits",)
     _counted = {
         "interleaved": "commits of parallel branches put into one sequence: between them the files are those of no branch",
-    } | {
-        name: name.replace("_", " ")
-        for name in (
-            "commit_dates_raised",
-            "commit_dates_lowered",
-            "author_dates_lowered",
-            "changes_moved",
-            "renames_unlinked",
-            "reverts_unresolved",
-            "paths_escaped",
-            "blobs_missing",
-        )
+        "commit_dates_raised": "commit dates raised",
+        "commit_dates_lowered": "commit dates lowered",
+        "author_dates_lowered": "author dates lowered",
+        "changes_moved": "changes moved",
+        "renames_unlinked": "renames unlinked",
+        "reverts_unresolved": "reverts unresolved",
+        "paths_escaped": "paths escaped",
+        "blobs_missing": "blobs missing",
     }
 
     def _headline(self) -> str:
@@ -462,22 +458,11 @@ class _Writing(Importing[GitReport]):
             self.counts["deletions"] += 1
             return
         renamed_from = self._path(change.renamed_from) if change.renamed_from else None
-        how = (
-            "renamed"
-            if renamed_from
-            else "merged"
-            if len(header.parents) > 1
-            else "modified"
-            if file
-            else "added"
-        )
-        content = {
-            "path": path,
-            "change": how,
-            **self._content(change.entry),
-            "commit": header.sha,
-            "author": header.author,
-        }
+        how = "modified" if file else "added"
+        if renamed_from or len(header.parents) > 1:
+            how = "renamed" if renamed_from else "merged"
+        about = {"path": path, "change": how, **self._content(change.entry)}
+        content = {**about, "commit": header.sha, "author": header.author}
         if renamed_from:
             content["renamed_from"] = renamed_from
         written = self._describe(path, file, content, at)
@@ -490,12 +475,8 @@ class _Writing(Importing[GitReport]):
             self._continue(renamed_from, written, header)
 
     def _content(self, entry: _TreeFile) -> dict[str, Any]:
-        content: dict[str, Any] = {
-            "mode": f"{entry.mode:06o}",
-            "blob": entry.blob,
-            "size": None,
-            "lines": None,
-        }
+        content: dict[str, Any] = {"mode": f"{entry.mode:06o}", "blob": entry.blob}
+        content |= {"size": None, "lines": None}
         try:
             blob = self.repo.object_store[entry.blob.encode()]  # type: ignore[index]
         except KeyError:

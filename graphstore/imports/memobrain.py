@@ -265,22 +265,12 @@ def _thought(row: Mapping[str, Any], number: Any, zone: tzinfo | None) -> Note:
         thought = "\n".join(each for each in parts if isinstance(each, str))
     if not isinstance(thought, str):
         raise InvalidError(f"node {number!r} has no thought. It needs text, or a list of messages.")
-    kept = {
-        name: value
-        for name, value in timed.items()
-        if name not in ("thought", "node_id", "supersedes", "superseded_by", "participant")
-        and value is not None
-    }
+    own = ("thought", "node_id", "supersedes", "superseded_by", "participant")
+    kept = {name: value for name, value in timed.items() if name not in own and value is not None}
     old = timed.get("supersedes") or ()
     old = [old] if isinstance(old, (int, str)) else old
-    message = {
-        **kept,
-        "role": timed.get("participant"),
-        "content": thought,
-        "id": node_name(number),
-        "supersedes": [node_name(each) for each in old],
-    }
-    return note_of(message)
+    kept |= {"role": timed.get("participant"), "content": thought, "id": node_name(number)}
+    return note_of({**kept, "supersedes": [node_name(each) for each in old]})
 
 
 # ---- writing ----------------------------------------------------------------------------------

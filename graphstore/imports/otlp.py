@@ -121,9 +121,8 @@ class _Reading(Importing[OtlpReport]):
 
     def spans(self, data: bytes) -> Iterator[tuple[str, int, _Group, Span]]:
         """Each span with its place, its line (or the number of its message) and what it shares."""
-        if not data.startswith(
-            b"\0"
-        ):  # neither JSON nor a message begins with it, a length of less than 16 MiB does
+        if not data.startswith(b"\0"):
+            # neither JSON nor a message begins with it, a length of less than 16 MiB does
             yield from self._message(_unpacked(data, self.file), 1)
             return
         good, failed = 0, None
@@ -146,11 +145,8 @@ class _Reading(Importing[OtlpReport]):
             number += 1
             start = at + 4
             at = start + int.from_bytes(data[at:start], "big")
-            if at > len(data) or start > len(data):
-                self.leave(
-                    number,
-                    f"message {number} is cut off: the file ends {max(at, start) - len(data)} bytes too early",
-                )
+            if (lacking := max(at, start) - len(data)) > 0:
+                self.leave(number, f"message {number} is cut off: the file ends {lacking} bytes too early")
                 return
             yield number, data[start:at]
 
@@ -395,13 +391,8 @@ class _Export:
 
     def imported(self, event: Event) -> bool:
         """Export an imported span unchanged. False for any other event."""
-        kept = event.metadata.get(OTLP)
-        if (
-            event.type != SPAN
-            or not isinstance(kept, dict)
-            or event.trace_id is None
-            or event.span_id is None
-        ):
+        kept = event.metadata.get(OTLP) if event.type == SPAN else None
+        if not isinstance(kept, dict) or event.trace_id is None or event.span_id is None:
             return False
         span = Span()
         try:
@@ -409,12 +400,8 @@ class _Export:
             span.trace_id, span.span_id = bytes.fromhex(event.trace_id), bytes.fromhex(event.span_id)
             if event.parent_span_id is not None:
                 span.parent_span_id = bytes.fromhex(event.parent_span_id)
-            group = _Group(
-                kept.get("resource"),
-                kept.get("resourceSchemaUrl", ""),
-                kept.get("scope"),
-                kept.get("scopeSchemaUrl", ""),
-            )
+            schemas = kept.get("resourceSchemaUrl", ""), kept.get("scopeSchemaUrl", "")
+            group = _Group(kept.get("resource"), schemas[0], kept.get("scope"), schemas[1])
             _fill(Resource(), group.resource or {})
             _fill(InstrumentationScope(), group.scope or {})
         except (InvalidError, KeyError, ValueError):

@@ -22,13 +22,7 @@ from graphstore.values.models import Json
 
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*\Z")
 _LONG = frozenset(
-    {
-        FieldDescriptor.TYPE_INT64,
-        FieldDescriptor.TYPE_UINT64,
-        FieldDescriptor.TYPE_FIXED64,
-        FieldDescriptor.TYPE_SFIXED64,
-        FieldDescriptor.TYPE_SINT64,
-    }
+    getattr(FieldDescriptor, f"TYPE_{name}64") for name in ("INT", "UINT", "FIXED", "SFIXED", "SINT")
 )
 _REAL = frozenset({FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT})
 _WHOLE = re.compile(r"-?[0-9]{1,20}\Z")

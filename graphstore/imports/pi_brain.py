@@ -169,12 +169,8 @@ class _Export:
         with self.view._searching() as sight:
             ents = list(map(sight.entity, self.began))
             sight.read_ends(ents)
-            there = {
-                edge.link: None
-                for ent in ents
-                for edge in (*sight.edges(ent, "out"), *sight.edges(ent, "into"))
-            }
-            held = {link: sight.held(link) for link in there}
+            edges = [edge for ent in ents for way in ("out", "into") for edge in sight.edges(ent, way)]
+            held = {edge.link: sight.held(edge.link) for edge in edges}
             self.past = len(sight.made_by_now(link for link, row in held.items() if row < 0))
             return [sight.link(row) for row in held.values() if row >= 0]
 
@@ -184,14 +180,12 @@ class _Export:
             type = metadata.pop("relationship")
         apart = metadata.pop(APART, {})
         metadata = _renamed(link.kind, metadata, _SNAKE, _camel)
-        since = instant(link.valid_from)
+        since, begins = instant(link.valid_from), max(self.began[link.source], self.began[link.target])
         ours = {
             "reason": link.reason,
             "strength": link.strength,
             "confidence": None if link.confidence == _confidence(link.created_by) else link.confidence,
-            "validFrom": None
-            if since == max(self.began[link.source], self.began[link.target])
-            else iso(since),
+            "validFrom": None if since == begins else iso(since),
             "validTo": None if link.valid_to is None else iso(instant(link.valid_to)),
         }
         ours = {name: value for name, value in ours.items() if value is not None}
@@ -447,8 +441,9 @@ class _Import(Importing[PiBrainReport]):
             if file.content in there.values():
                 self.counts["known"] += 1
             elif file.number in there:
-                words = f"{id}-v{file.number} is known with another content, which stays"
-                self.leave(_WHOLE, words, file.path)
+                self.leave(
+                    _WHOLE, f"{id}-v{file.number} is known with another content, which stays", file.path
+                )
             else:
                 fresh.append(file)
         return fresh
@@ -477,10 +472,8 @@ class _Import(Importing[PiBrainReport]):
         rows = [row for file in files for row in file.rows]
         for file, following in pairwise(files):
             if "periods" not in file.ours:  # then it ended with the next one
-                rows[rows.index(file.rows[0])] = (
-                    *file.rows[0][:3],
-                    max(following.recorded, file.recorded + 1),
-                )
+                ended_at = max(following.recorded, file.recorded + 1)
+                rows[rows.index(file.rows[0])] = (*file.rows[0][:3], ended_at)
         retracted = bool(files) and files[-1].ours.get("standing") == "retracted"
         for at in sorted({*(row[3] for row in rows if row[3] < OPEN), *(file.recorded for file in files)}):
             ended = [row[:2] for row in rows if row[3] == at]
@@ -491,12 +484,11 @@ class _Import(Importing[PiBrainReport]):
             again = [row[:2] for file in files for row in file.rows if row[2] > max(at, file.recorded)]
             kept = [part for gap in gone for part in without_all(gap, again)]
             if kept != gone:
-                self.warnings.append(
-                    f"{id}: what was taken at {iso(at)} and given back later is held throughout."
-                )
-            if gone := kept:
-                path = files[-1].path
-                yield _Act(at, 2, (id, 0), path, partial(self._withdraw, id, gone, retracted))
+                words = f"{id}: what was taken at {iso(at)} and given back later is held throughout."
+                self.warnings.append(words)
+            if kept:
+                withdraw = partial(self._withdraw, id, kept, retracted)
+                yield _Act(at, 2, (id, 0), files[-1].path, withdraw)
 
     def _withdraw(self, id: str, gone: list[Period], retracted: bool) -> None:
         if not retracted:
@@ -513,10 +505,8 @@ class _Import(Importing[PiBrainReport]):
     def _supersede_again(self, id: str, gone: list[Period]) -> None:
         """Supersede again what was revised after a supersession, where that closes no more than what is gone."""
         for link in self.store.backlinks_to(id, "supersedes"):
-            since = instant(link.valid_from)
-            held = [
-                (max(since, instant(row.valid_from)), _end(row.valid_to)) for row in self.store.history(id)
-            ]
+            since, rows = instant(link.valid_from), self.store.history(id)
+            held = [(max(since, instant(row.valid_from)), _end(row.valid_to)) for row in rows]
             if not any(without_all(part, gone) for part in held if part[0] < part[1]):
                 self.store.supersede(id, by=link.source, reason=link.reason, valid_from=link.valid_from)
 
@@ -529,9 +519,8 @@ class _Import(Importing[PiBrainReport]):
                 continue
             instants = [instant(edge.created_at)]
             for end in (edge.source_node_id, edge.target_node_id):
-                instants += (
-                    [min(file.recorded for file in self.nodes[end].values())] if end in self.nodes else []
-                )
+                if end in self.nodes:
+                    instants.append(min(file.recorded for file in self.nodes[end].values()))
             yield _Act(max(instants), 1, (edge.id, 0), path, partial(self._write_link, edge))
 
     def _write_link(self, edge: Edge) -> None:
@@ -561,12 +550,11 @@ class _Import(Importing[PiBrainReport]):
 
     def _since(self, edge: Edge) -> Instant:
         """From when on a link holds: the later of its ends, by the first version of each."""
-        found = []
-        for end in (edge.source_node_id, edge.target_node_id):
+        ends = (edge.source_node_id, edge.target_node_id)
+        for end in ends:
             if end not in self.began:
                 self.began[end] = instant(self.store.versions(end)[0].valid_from)
-            found.append(self.began[end])
-        return max(found)
+        return max(self.began[end] for end in ends)
 
 
 def _read_file(path: Path, given: Any, session: bool) -> _File:

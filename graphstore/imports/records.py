@@ -146,15 +146,13 @@ def _read_mapping(mapping: Row | str | Path) -> dict[str, Any]:
     if isinstance(mapping, Mapping):
         return dict(mapping)
     path = Path(mapping)
+    form, loads = ("JSON", json.loads) if path.suffix == ".json" else ("TOML", tomllib.loads)
     try:
-        text = path.read_text(encoding="utf-8")
-        found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        found = loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidError(f"the mapping {str(path)!r} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:
-        raise InvalidError(
-            f"the mapping {str(path)!r} is no {'JSON' if path.suffix == '.json' else 'TOML'}: {error}"
-        ) from None
+        raise InvalidError(f"the mapping {str(path)!r} is no {form}: {error}") from None
     if not isinstance(found, dict):
         raise InvalidError(f"the mapping {str(path)!r} is no table of settings.")
     return found
@@ -199,9 +197,7 @@ class _Template:
         """Decide what a plain text is. Raises InvalidError for a column the file does not have."""
         if not self.columns and self.text in columns:
             self.text, self.columns = f"{{{self.text}}}", [self.text]
-        wrong = [
-            column for column in self.columns if column.split(".")[0] not in columns and column not in columns
-        ]
+        wrong = [each for each in self.columns if columns.isdisjoint((each, each.split(".")[0]))]
         if not (self.columns or constant):
             wrong = [self.text]
         if wrong:
@@ -220,11 +216,7 @@ class _Template:
             return [filled for filled in [self.of(row)] if filled]
         [column] = self.columns
         value = _cell(row, column)
-        parts = (
-            [_written(part) for part in value]
-            if isinstance(value, list)
-            else _written(value).split(separator)
-        )
+        parts = map(_written, value) if isinstance(value, list) else _written(value).split(separator)
         return [self.of({column: part.strip()}) for part in parts if part.strip()]
 
 
@@ -340,15 +332,8 @@ class _RecordMapping:
             for link in self.links
             for target in link.target.each(row, link.separator)
         ]
-        return _Record(
-            filled["id"],
-            filled["kind"],
-            filled.get("key") or None,
-            filled.get("scope", ""),
-            version,
-            times,
-            links,
-        )
+        place = filled.get("key") or None, filled.get("scope", "")
+        return _Record(filled["id"], filled["kind"], *place, version, times, links)
 
     def _check_times(self, times: dict[str, Instant | None]) -> None:
         for start, stop in (("valid_from", "valid_to"), ("tx_from", "tx_to")):
@@ -431,6 +416,7 @@ class _Batch:
     opened: list[_Row] = field(default_factory=list)
 
 
+GONE = "not in the source any more"
 _SUPERSEDING = ("supersedes", "superseded_by")
 """These begin where the successor does, not where the row that names it does."""
 
@@ -578,11 +564,8 @@ class _Table(Importing[RowsReport]):
             self.known.add(record.id)
             self.counts["nodes"] += 1
         before = self.written.get(record.id)
-        if (
-            before
-            and before.number == node.number
-            and before.record.times["tx_from"] == record.times["tx_from"]
-        ):
+        same_tx = before and before.record.times["tx_from"] == record.times["tx_from"]
+        if before and same_tx and before.number == node.number:
             before.number = 0  # of the same instant and wholly replaced: its number is used again
         row.number = node.number
         self.written[record.id] = row
@@ -600,12 +583,8 @@ class _Table(Importing[RowsReport]):
             believed = sight.believed_periods(row.record.id, row.number)
         for whole in believed:
             for start, stop in without_all(whole, shared):
-                self.store.retract(
-                    row.record.id,
-                    valid_from=moment(start),
-                    valid_to=moment(stop),
-                    reason="not in the source any more",
-                )
+                during: dict[str, Any] = {"valid_from": moment(start), "valid_to": moment(stop)}
+                self.store.retract(row.record.id, **during, reason=GONE)
 
     def _link(self, row: _Row, at: int) -> None:
         kind, target, reason = row.record.links[at]
@@ -633,7 +612,7 @@ class _Table(Importing[RowsReport]):
         for id in row.links:
             self.stated[id] -= 1
             if not self.stated[id]:
-                self.store.unlink(id, reason="not in the source any more")
+                self.store.unlink(id, reason=GONE)
 
 
 def _period(record: _Record) -> dict[str, datetime | None]:
