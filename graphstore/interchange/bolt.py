@@ -183,10 +183,8 @@ class BoltGraph:
             found = self._begin(identity, _COORDINATE)
             if self._shown is None or self._shown[0] != found.get("round", 0):
                 self._shown = found.get("round", 0), self._things_there(), self._links_there()
-            (round, things_there, links_there), self._shown = (
-                self._shown,
-                None,
-            )  # unknown, until all of it is written
+            round, things_there, links_there = self._shown
+            self._shown = None  # unknown, until all of it is written
             things, links = _wanted(flat)
             steps, changed, removed = _differences(things_there, links_there, things, links)
             round = self._rounds(round, steps, {"valid": view.at.valid, "tx": view.at.tx})
@@ -259,10 +257,8 @@ class BoltGraph:
 
         def work(transaction: Any) -> None:
             if move is not None and not transaction.run(*move).single()["moved"]:
-                if (
-                    transaction.run(text("bolt_watermark")).single()["found"].get("moved_by")
-                    == move[1]["token"]
-                ):
+                mark = transaction.run(text("bolt_watermark")).single()["found"]
+                if mark.get("moved_by") == move[1]["token"]:
                     return  # it was committed, and the answer was lost
                 raise ConflictError(
                     f"{self.uri} was written by somebody else meanwhile. One process keeps a graph; start it again to go on."
@@ -466,7 +462,6 @@ def _neo4j() -> Any:
     try:
         import neo4j
     except ImportError:
-        raise InvalidError(
-            "neo4j is not installed. Install it with: pip install 'graphstore[bolt]'"
-        ) from None
+        words = "neo4j is not installed. Install it with: pip install 'graphstore[bolt]'"
+        raise InvalidError(words) from None
     return neo4j

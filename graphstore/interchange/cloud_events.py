@@ -47,14 +47,8 @@ def cloud_events(
 def _event(source: str, changes: list[Change]) -> CloudEvent:
     first = changes[0]
     tx = iso(instant(first.tx))
-    attributes = {
-        "specversion": "1.0",
-        "id": tx,
-        "source": source,
-        "type": TYPE,
-        "time": first.tx,
-        "datacontenttype": "application/json",
-    }
+    attributes = {"specversion": "1.0", "id": tx, "source": source, "type": TYPE, "time": first.tx}
+    attributes["datacontenttype"] = "application/json"
     subjects = {change.subject for change in changes}
     if len(subjects) == 1 and first.subject:
         attributes["subject"] = first.subject

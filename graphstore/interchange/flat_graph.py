@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -113,18 +113,12 @@ def _label(attributes: Mapping[str, Any]) -> Label:
     return "Node" if upright else "Absent"
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A content field as a property."""
+class _Field(NamedTuple):
+    """A content field as a property, and what makes a value of it one."""
 
     name: str
     kind: PropertyKind
-    as_json: bool
-
-    def of(self, value: Any) -> Any:
-        if self.as_json:
-            return json_text(value)
-        return float(value) if self.kind == "number" else value
+    as_property: Callable[[Any], Any]
 
 
 def _fields(contents: list[Json], reserved: Collection[str]) -> dict[str, _Field]:
@@ -133,8 +127,13 @@ def _fields(contents: list[Json], reserved: Collection[str]) -> dict[str, _Field
     found = {}
     for field in chosen(contents)[0]:
         kind = field_kind(content.get(field) for content in contents)
-        found[field] = _Field(property_name(field, taken), "text" if kind == "json" else kind, kind == "json")
+        made = json_text if kind == "json" else float if kind == "number" else _unchanged
+        found[field] = _Field(property_name(field, taken), "text" if kind == "json" else kind, made)
     return found
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 def _thing(label: Label, attributes: dict[str, Any], fields: dict[str, _Field]) -> Thing:
@@ -142,7 +141,7 @@ def _thing(label: Label, attributes: dict[str, Any], fields: dict[str, _Field]) 
     if label == "Node":
         for name, value in attributes["content"].items():
             if value is not None and name in fields:
-                properties[fields[name].name] = fields[name].of(value)
+                properties[fields[name].name] = fields[name].as_property(value)
     return Thing(attributes["id"], label, properties)
 
 

@@ -28,13 +28,8 @@ from graphstore.view.view import Reader
 __all__ = ["export_neo4j_csv", "export_neo4j_cypher"]
 
 _TYPES: dict[PropertyKind, str] = {
-    "text": "string",
-    "texts": "string[]",
-    "truth": "boolean",
-    "whole": "long",
-    "number": "double",
-    "time": "datetime",
-}
+    "text": "string", "texts": "string[]", "truth": "boolean", "whole": "long", "number": "double", "time": "datetime",
+}  # fmt: skip
 _DELIMITERS = ";|\x1f\x1e\x1d\x1c"
 _LINKS, _ARGUMENTS = "links.csv", "import.args"
 _HOLE = re.compile(r"__([A-Z]+)__")

@@ -105,7 +105,7 @@ def _drawn(flat: FlatGraph) -> networkx.MultiDiGraph[str]:
 
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=str(flat.at))
     for thing in flat.things:
-        graph.add_node(escaped(thing.id), label=escaped(_label(thing)), **_held(thing.properties))
+        graph.add_node(escaped(thing.id), label=_label(thing.id, thing.properties), **_held(thing.properties))
     for tie in flat.ties:
         ends = escaped(tie.source.id), escaped(tie.target.id)
         graph.add_edge(*ends, key=escaped(tie.properties["id"]), **_held(tie.properties))
@@ -113,19 +113,16 @@ def _drawn(flat: FlatGraph) -> networkx.MultiDiGraph[str]:
 
 
 def _held(properties: dict[str, Any]) -> dict[str, Any]:
-    found = {}
-    for name, value in properties.items():
-        if name != "id":
-            shown = written(value)
-            found[escaped(name)] = escaped(shown) if isinstance(shown, str) else shown
-    return found
+    named = {escaped(name): value for name, value in properties.items() if name != "id"}
+    return _attributes(named)
 
 
-def _label(thing: Thing) -> str:
-    properties = thing.properties
-    if "description" in properties:
-        return line(properties["description"], _LABEL) or thing.id
-    return line(described(orjson.loads(properties["content"]), properties.get("text")), _LABEL) or thing.id
+def _label(id: str, properties: Mapping[str, Any]) -> str:
+    """Return what a picture shows beside a node or an event."""
+    words = properties.get("description")
+    if words is None and "content" in properties:
+        words = described(orjson.loads(properties["content"]), properties.get("text"))
+    return escaped(line(words or "", _LABEL) or id)
 
 
 def _held_over(view: Reader, thing: Thing) -> list[Period]:
@@ -149,18 +146,7 @@ def _spells(periods: list[Period]) -> list[tuple[str, str | None]]:
 # ---- all that is believed, over valid time -------------------------------------------------------
 
 _DESCRIBED = ("number", "content", "text", "tags", "trigger", "source")
-_OF_A_ROW = (
-    "id",
-    "valid_from",
-    "valid_to",
-    "tx_from",
-    "tx_to",
-    "opened_by",
-    "closed_by",
-    "told",
-    "told_by",
-    "remainder",
-)
+_OF_A_ROW = "id valid_from valid_to tx_from tx_to opened_by closed_by told told_by remainder".split()
 Row = dict[str, Any]
 
 
@@ -193,12 +179,9 @@ def _add_nodes(graph: networkx.MultiDiGraph[str], history: History) -> None:
         for node in part.to_pylist():
             rows = sorted(versions.get(node["id"], ()), key=_period_of)
             if rows:
-                last = rows[-1]
                 graph.add_node(
                     escaped(node["id"]),
-                    label=escaped(
-                        line(described(orjson.loads(last["content"]), last["text"]), _LABEL) or node["id"]
-                    ),
+                    label=_label(node["id"], rows[-1]),
                     spells=_spells(coalesce(map(_period_of, rows))),
                     **_attributes({"kind": node["kind"], "slot": node["key"], "scope": node["scope"]}),
                     **_changing(rows),
@@ -224,7 +207,7 @@ def _add_events(graph: networkx.MultiDiGraph[str], history: History) -> None:
         began = min(row["occurred_at"], first.get(row["id"], row["occurred_at"]))
         graph.add_node(
             escaped(row["id"]),
-            label=escaped(line(row["description"], _LABEL) or row["id"]),
+            label=_label(row["id"], row),
             spells=_spells([(instant(began), OPEN)]),
             **_attributes({name: value for name, value in row.items() if name not in _OF_A_ROW}),
         )
@@ -235,15 +218,13 @@ def _add_links(graph: networkx.MultiDiGraph[str], history: History) -> None:
     for row in history.believed("links"):
         links[row["id"]].append(row)
     for id, rows in links.items():
-        fields = {
-            name: value for name, value in rows[0].items() if name not in (*_OF_A_ROW, "source", "target")
-        }
-        for end in (rows[0]["source"], rows[0]["target"]):
-            if escaped(end) not in graph:
-                graph.add_node(escaped(end), label=escaped(end))
+        fields = {name: value for name, value in rows[0].items() if name not in _OF_A_ROW}
+        ends = escaped(fields.pop("source")), escaped(fields.pop("target"))
+        for end in ends:
+            if end not in graph:
+                graph.add_node(end, label=end)
         graph.add_edge(
-            escaped(rows[0]["source"]),
-            escaped(rows[0]["target"]),
+            *ends,
             key=escaped(id),
             id=escaped(id),
             spells=_spells(coalesce(map(_period_of, rows))),

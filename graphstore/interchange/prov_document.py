@@ -132,14 +132,10 @@ class _Making:
         said = f"{_spaced(row['verb'])} {row['subject'] or ''}".strip()
         by, why = row["author"], row["reason"]
         label = f"{said}{f' by {by}' if by else ''}{f', because {why}' if why else ''}"
-        activity = self.document.activity(
-            self._named("operation", row["id"]),
-            row["tx"],
-            row["tx"],
-            self._attributes(
-                {**row, "said": label}, verb="verb", subject="subject", reason="reason", said=_LABEL
-            ),
-        )
+        named = {"verb": "verb", "subject": "subject", "reason": "reason", "said": _LABEL}
+        attributes = self._attributes({**row, "said": label}, **named)
+        id = self._named("operation", row["id"])
+        activity = self.document.activity(id, row["tx"], row["tx"], attributes)
         if row["author"] is not None:
             self.authors[row["id"]] = self._agent(row["author"])
             self.document.wasAssociatedWith(activity, self.authors[row["id"]])
@@ -168,20 +164,10 @@ class _Making:
             self.document.wasAttributedTo(entity, self._agent(row["agent"]))
 
     def version(self, row: Row) -> None:
-        attributes = self._attributes(
-            {
-                **row,
-                "said": row["text"] or line(described(orjson.loads(row["content"]), None), 240) or row["ref"],
-            },
-            ref="ref",
-            number="number",
-            content="content",
-            said=_LABEL,
-            trigger="trigger",
-            source="source",
-            valid_from="validFrom",
-            valid_to="validTo",
-        )
+        said = row["text"] or line(described(orjson.loads(row["content"]), None), 240) or row["ref"]
+        first, last = ({name: name for name in names.split()} for names in _VERSION)
+        named = {**first, "said": _LABEL, **last, **_VALID}
+        attributes = self._attributes({**row, "said": said}, **named)
         entity = self.document.entity(
             self._row("version", row["ref"]), [("prov:type", self.gs["Version"]), *attributes.items()]
         )
@@ -199,17 +185,11 @@ class _Making:
 
     def link(self, row: Row) -> None:
         source, target = self._end(row["source"]), self._end(row["target"])
-        names = ("kind", "reason", "strength", "confidence", "metadata")
+        names = {name: name for name in ("kind", "reason", "strength", "confidence", "metadata")}
         because = f", because {row['reason']}" if row["reason"] else ""
         label = f"{row['source']} {_spaced(row['kind'])} {row['target']}{because}"
-        attributes = self._attributes(
-            {**row, "said": label},
-            **{name: name for name in names},
-            said=_LABEL,
-            created_by="createdBy",
-            valid_from="validFrom",
-            valid_to="validTo",
-        )
+        named = {**names, "said": _LABEL, "created_by": "createdBy", **_VALID}
+        attributes = self._attributes({**row, "said": label}, **named)
         ends = {"gs:from": source, "gs:to": target}
         entity = self.document.entity(
             self._row("link", row["id"]), [("prov:type", self.gs["Link"]), *ends.items(), *attributes.items()]
@@ -242,11 +222,9 @@ class _Making:
         """The values of a row, under the names that PROV or this store has for them. What is absent is left out."""
         attributes = {}
         for column, name in names.items():
-            value = row[column]
-            if value is not None:
-                attributes[name if ":" in name else f"gs:{name}"] = (
-                    self.text(value) if isinstance(value, str) else value
-                )
+            if (value := row[column]) is not None:
+                known = name if ":" in name else f"gs:{name}"
+                attributes[known] = self.text(value) if isinstance(value, str) else value
         return attributes
 
     def _agent(self, name: str) -> Any:
@@ -261,7 +239,7 @@ class _Making:
     def _row(self, what: str, name: str) -> Any:
         self.rows[what, name] += 1
         count = self.rows[what, name]
-        return self._named(what, name) if count == 1 else self._named(what, name, f".{count}")
+        return self._named(what, name, f".{count}" if count > 1 else "")
 
     def _named(self, what: str, id: str, more: str = "") -> Any:
         return self.gs[f"{what}.{name_of(id)}{more}"]
@@ -272,4 +250,7 @@ def _spaced(name: str) -> str:
 
 
 _LABEL = "prov:label"
+_VALID = {"valid_from": "validFrom", "valid_to": "validTo"}
+_VERSION = ("ref number content", "trigger source")
+"""The columns of a version that keep their names, before its label and after it."""
 _PERIODS = ("tx_from", "tx_to", "opened_by", "closed_by")

@@ -89,15 +89,9 @@ def brief(nodes: Sequence[Node]) -> Json:
     first = min(node.valid_from for node in nodes)
     ends = [node.valid_to for node in nodes]
     last = None if None in ends else max(end for end in ends if end is not None)
-    summary = (
-        f"{plural(len(nodes), nodes[0].kind)}, {during(first, last)}: {'; '.join([*lines[:_LISTED], *more])}"
-    )
-    return {
-        "summary": summary,
-        "count": len(nodes),
-        "from": first.isoformat(),
-        "to": last and last.isoformat(),
-    }
+    head = f"{plural(len(nodes), nodes[0].kind)}, {during(first, last)}"
+    summary, to = f"{head}: {'; '.join([*lines[:_LISTED], *more])}", last and last.isoformat()
+    return {"summary": summary, "count": len(nodes), "from": first.isoformat(), "to": to}
 
 
 @registry.read("consolidation")

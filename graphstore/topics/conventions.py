@@ -177,9 +177,8 @@ def _row(message: Any) -> dict[str, Any]:
     elif isinstance(message, (tuple, list)) and len(message) == 2:
         row = {"role": message[0], "content": message[1]}
     else:
-        raise InvalidError(
-            f"{message!r} is no message. Give a dict with role and content, or a pair (role, text)."
-        )
+        words = "Give a dict with role and content, or a pair (role, text)."
+        raise InvalidError(f"{message!r} is no message. {words}")
     if ("content" in row) == ("text" in row):
         both = "both content and text" if "content" in row else "no content"
         raise InvalidError(f"a message with {both}: {row!r}. Give its words as content.")

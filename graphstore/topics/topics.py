@@ -139,9 +139,9 @@ class Timeline(Value):
             "shaky": " (current, shaky)",
             "not_yet": " (planned)",
         }
+        ordered = sorted((*self.past, *self.current, *self.planned), key=attrgetter("valid_from"))
         return "\n".join(
-            f"{each.name}: {each.says}{words.get(each.standing, f' ({each.standing})')}"
-            for each in sorted((*self.past, *self.current, *self.planned), key=attrgetter("valid_from"))
+            f"{each.name}: {each.says}{words.get(each.standing, f' ({each.standing})')}" for each in ordered
         )
 
 
@@ -220,9 +220,8 @@ def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:
         for old in note.supersedes:
             if old not in coming and not store.knows(old):
                 with store.reading(is_narrow=True) as sight:
-                    refused = str(
-                        NotFoundError.nearest("node", old, partial(chain, sight.ids_beside(old), coming))
-                    )
+                    known = partial(chain, sight.ids_beside(old), coming)
+                    refused = str(NotFoundError.nearest("node", old, known))
                 raise NotFoundError(
                     f"message {number} supersedes what is not known: {refused} Nothing was written."
                 )
@@ -416,24 +415,17 @@ class _Topic(TopicRows):
         if not self.current:
             return None
         if len(self.current) == 1:
-            name = DEFAULT
+            [only], name = self.current, DEFAULT
             if strategy != DEFAULT:
-                name = strategy_for(strategy, topic_name(self.query), {self.kind(self.current[0])})[0]
+                name = strategy_for(strategy, topic_name(self.query), {self.kind(only)})[0]
+            why = "nothing else stands"
             return Decision.made(
-                {
-                    "strategy": name,
-                    "won": self.id(self.current[0]),
-                    "lost": (),
-                    "undecided": (),
-                    "why": "nothing else stands",
-                }
+                {"strategy": name, "won": self.id(only), "lost": (), "undecided": (), "why": why}
             )
-        statements = [
-            _Statement(
-                self.id(each), self.kind(each), self.key(each), moment(each.since), moment(each.recorded)
-            )
-            for each in self.current
-        ]
+        statements = []
+        for each in self.current:
+            times = moment(each.since), moment(each.recorded)
+            statements.append(_Statement(self.id(each), self.kind(each), self.key(each), *times))
         return decide(strategy, topic_name(self.query), statements, self.joined())
 
     def winner(self, decision: Decision | None) -> TopicRow | None:
