@@ -38,7 +38,7 @@ class Recurring(NamedTuple):
     active: bool
 
 
-class Following(NamedTuple):
+class FollowedDeploys(NamedTuple):
     """Deploys of which many were followed by a regression."""
 
     followed: tuple[Instant, ...]
@@ -88,7 +88,7 @@ def deploy_correlated(
     within: int,
     least: int = 3,
     share: float = 0.5,
-) -> Following | None:
+) -> FollowedDeploys | None:
     """Whether at least `least` deploys, and at least `share` of all, were each followed by a regression within so many microseconds."""
     deployed, broken = sorted(deploys), sorted(regressions)
     followed = tuple(
@@ -98,7 +98,7 @@ def deploy_correlated(
     )
     if len(followed) < max(least, 1) or len(followed) < share * len(deployed):
         return None
-    return Following(followed, len(deployed))
+    return FollowedDeploys(followed, len(deployed))
 
 
 def time_of_day(

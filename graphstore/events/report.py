@@ -50,7 +50,7 @@ _FORGOTTEN = ("evicted", "erased")
 _AHEAD = 256  # events whose links and bodies are read at once
 
 
-class _Asked(NamedTuple):
+class _ReportFilter(NamedTuple):
     """Which events are asked for; None: any."""
 
     types: frozenset[str] | None
@@ -118,7 +118,7 @@ def history_report(
     limit = whole_number("limit", limit)
     skip = whole_number("skip", skip) or 0
     optional_text("pattern", pattern)
-    asked = _Asked(
+    asked = _ReportFilter(
         _several("type", type),
         _several("status", status, STATUSES),
         _several("origin", origin, ORIGINS),
@@ -173,7 +173,9 @@ class _History:
 
     # ------------------------------------------------------------------ which
 
-    def matching(self, asked: _Asked, within: Window, related: int, pattern: str | None) -> list[_Match]:
+    def matching(
+        self, asked: _ReportFilter, within: Window, related: int, pattern: str | None
+    ) -> list[_Match]:
         """The events that match every filter, newest first. `related` is the entity they are linked with, -1 for any."""
         sight, seen = self.sight, self.sight.happened.seen
         begin, end = within

@@ -85,7 +85,7 @@ def import_gasoline(
     log = _log_at(Path(path))
     with log.open("rb") as file:
         total = sum(1 for _ in file)
-    taken = _Import(store, log)
+    taken = _LogImport(store, log)
     with store.transaction(reason=f"imported from {log.name}"):
         for line, row in json_rows(log):
             taken.line(line, row)
@@ -165,7 +165,7 @@ def _retention_in(config: Path) -> int | None:
 # ---- writing what was read --------------------------------------------------------------------
 
 
-class _Import(Importing[GasolineReport]):
+class _LogImport(Importing[GasolineReport]):
     """The events of a log line by line, then what needs all of them: links, statuses, and what the log only names."""
 
     store: GraphStore
@@ -449,7 +449,7 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     """
     pinned = view._fixed()
     with new_file(Path(path)) as sink:
-        export = _Export(pinned)
+        export = _LogExport(pinned)
         for line in export.lines():
             sink.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return len(export.began)
@@ -465,7 +465,7 @@ def _told(sight: Rows, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
 _AT_ONCE = 256  # events that are read at once
 
 
-class _Export:
+class _LogExport:
     """The events of a view as lines of a log."""
 
     def __init__(self, view: Reader) -> None:

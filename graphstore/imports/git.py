@@ -114,7 +114,7 @@ def import_git(
         known = {event.id.removeprefix("commit:"): event for event in store.events(type="commit")}
         pending, met, shallow = _pending(repo, head, known)
         scope = str(met.metadata.get("repository") or "") if met else ""
-        writing = _Writing(store, repo, scope or _name(repo), known)
+        writing = _HistoryImport(store, repo, scope or _name(repo), known)
         with store._together():  # what a crash takes back, the next import brings again
             for done, sha in enumerate(pending, start=1):
                 writing.commit(sha)
@@ -316,7 +316,7 @@ def _date(seconds: int | None, offset: int | None) -> datetime | None:
 
 
 @dataclass(slots=True)
-class _File:
+class _FileNode:
     """The node of a path: since when its last description holds, and what that was (None: deleted)."""
 
     id: str
@@ -362,7 +362,7 @@ def _authored(commit: Commit) -> tuple[int | None, int | None]:
         return None, None
 
 
-class _Writing(Importing[GitReport]):
+class _HistoryImport(Importing[GitReport]):
     """One import: the files as last described, and the counts of the report."""
 
     def __init__(self, store: Store, repo: Repo, scope: str, known: dict[str, Event]) -> None:
@@ -373,11 +373,11 @@ class _Writing(Importing[GitReport]):
         last = store.stats()["last_tx"]
         self.last: Instant = instant(last) if last else BEGINNING
         self.before: bytes | None = None  # the commit written before
-        self.files: dict[str, _File] = {}
+        self.files: dict[str, _FileNode] = {}
         for node in store.nodes(kind="file", scope=scope):
             if "path" in node.content:
                 entry = _TreeFile(int(node.content.get("mode", "0"), 8), str(node.content.get("blob")))
-                self.files[node.content["path"]] = _File(node.id, instant(node.valid_from), entry)
+                self.files[node.content["path"]] = _FileNode(node.id, instant(node.valid_from), entry)
 
     def commit(self, sha: bytes) -> None:
         """Write one commit: its event, what it changed, what it reverts. All of it in one transaction, or nothing."""
@@ -453,7 +453,7 @@ class _Writing(Importing[GitReport]):
         if change.entry is None:
             assert file is not None
             self.store.end(file.id, at=moment(at))
-            self.files[path] = _File(file.id, at, None)
+            self.files[path] = _FileNode(file.id, at, None)
             self._link(file.id, "caused_by", header.event, at, "deleted")
             self.counts["deletions"] += 1
             return
@@ -490,13 +490,13 @@ class _Writing(Importing[GitReport]):
             content["lines"] = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
         return content
 
-    def _describe(self, path: str, file: _File | None, content: dict[str, Any], at: Instant) -> _File:
+    def _describe(self, path: str, file: _FileNode | None, content: dict[str, Any], at: Instant) -> _FileNode:
         """The next version of a file, or its first."""
         about: dict[str, Any] = {"trigger": "commit", "source": "git"}
         again: dict[str, Any] = {**about, "minor": True}
         if file:
             self.store.revise(file.id, content, text=path, valid_from=moment(at), **again)
-            return _File(file.id, at, None)
+            return _FileNode(file.id, at, None)
         # A path that another repository in the same store has gets this one's name in its id.
         name = re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", path)  # as an id may be
         for id in (f"file:{name}", f"file:{self.scope}/{name}"):
@@ -513,12 +513,12 @@ class _Writing(Importing[GitReport]):
                 self.store.revise(id, content, text=path, valid_from=moment(at), **again)
             else:
                 self.counts["files"] += 1
-            return _File(id, at, None)
+            return _FileNode(id, at, None)
         raise ConflictError(
             f"the store has other things under the ids 'file:{name}' and 'file:{self.scope}/{name}'."
         )
 
-    def _continue(self, renamed_from: str, written: _File, header: _Header) -> None:
+    def _continue(self, renamed_from: str, written: _FileNode, header: _Header) -> None:
         self.counts["renames"] += 1
         old = self.files.get(renamed_from)
         try:

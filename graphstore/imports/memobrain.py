@@ -76,7 +76,7 @@ def import_messages(
     """
     optional_text("session", session)
     name, zone = str(path), zone_named(timezone)
-    work = _Import(store, name)
+    work = _NoteImport(store, name)
     seen: Counter[bytes] = Counter()
     for place, message in messages_in(_read(path), name):
         if isinstance(message, _Broken):
@@ -111,7 +111,7 @@ def import_memobrain(
     """
     name, zone = str(path), zone_named(timezone)
     graph = _graph_in(_read(path), name)
-    work = _Import(store, name)
+    work = _NoteImport(store, name)
     superseded: dict[str, list[str]] = {}
     notes: list[tuple[int, Note, Instant | None]] = []
     for place, row in enumerate(_nodes_of(graph, name), 1):
@@ -281,7 +281,7 @@ _Placed = tuple[int, Note]  # the place of a note in the file, and the note
 
 
 @dataclass
-class _Batch:
+class _NoteBatch:
     """What is recorded in one transaction: notes, what notes supersede (an id each), edges."""
 
     notes: list[_Placed] = field(default_factory=list)
@@ -289,7 +289,7 @@ class _Batch:
     edges: list[_Edge] = field(default_factory=list)
 
 
-class _Import(Importing[MemoBrainReport]):
+class _NoteImport(Importing[MemoBrainReport]):
     """Notes on their way into the store, with what was left out."""
 
     def __init__(self, store: Store, file: str) -> None:
@@ -314,7 +314,7 @@ class _Import(Importing[MemoBrainReport]):
         if batches is None:
             olds = [((place, note), old) for place, note in self.notes for old in note.supersedes]
             with self.store._verb():
-                self._write(_Batch(self.notes, olds, edges or []), progress)
+                self._write(_NoteBatch(self.notes, olds, edges or []), progress)
         else:
             with self.store._together():
                 for at, batch in batches:
@@ -325,7 +325,7 @@ class _Import(Importing[MemoBrainReport]):
             hint = f"{_TOO_LATE}; {_RECORDED_NOW}" if replay else _RECORDED_NOW
         return self.report(records=records, hint=hint)
 
-    def _by_time(self, edges: list[_Edge]) -> list[tuple[datetime | None, _Batch]] | None:
+    def _by_time(self, edges: list[_Edge]) -> list[tuple[datetime | None, _NoteBatch]] | None:
         """The batches of a replay, in order; None as the instant: now. None when the store cannot record the first at its time any more.
 
         A supersession and an edge are recorded when both their ends are. What is ahead of the clock, or known already, is recorded now.
@@ -333,7 +333,7 @@ class _Import(Importing[MemoBrainReport]):
         store = self.store
         times = self._times()
         now = store._now()
-        found: dict[Instant, _Batch] = defaultdict(_Batch)
+        found: dict[Instant, _NoteBatch] = defaultdict(_NoteBatch)
         recorded: dict[str, Instant] = {}
         for (place, note), said in zip(self.notes, times, strict=True):
             is_new = note.id is None or not store.knows(note.id)
@@ -368,7 +368,7 @@ class _Import(Importing[MemoBrainReport]):
             times.append(last)
         return times
 
-    def _write(self, batch: _Batch, progress: Progress | None) -> None:
+    def _write(self, batch: _NoteBatch, progress: Progress | None) -> None:
         """Write the nodes, then what they supersede, then the edges."""
         for place, note in batch.notes:
             if name := self._describe(place, note):

@@ -353,7 +353,7 @@ def export_otlp(view: Reader, path: str | Path) -> int:
 def traces_data(view: Reader) -> TracesData:
     """Every trace of which a view has an event. Imported spans are exported unchanged, in their order; equal resources and scopes are one."""
     pinned = view._fixed()
-    export = _Export()
+    export = _TraceExport()
     with pinned._searching() as sight:
         ents = {ent for name in sight.traces() for ent in sight.trace(name)}
         ordered = sight.events_and_links(sorted(ents))
@@ -363,7 +363,7 @@ def traces_data(view: Reader) -> TracesData:
     return export.data()
 
 
-class _Export:
+class _TraceExport:
     """Spans grouped by resource and scope."""
 
     def __init__(self) -> None:

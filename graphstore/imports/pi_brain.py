@@ -21,7 +21,15 @@ import orjson
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.imports.records import Progress
 from graphstore.ledger.files import new_folder
-from graphstore.sessions.segments.nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
+from graphstore.sessions.segments.nodes import (
+    IDENTITY,
+    SEGMENT,
+    SESSION,
+    NodeEdge,
+    SessionNode,
+    checked,
+    loaded,
+)
 from graphstore.store import registry
 from graphstore.store.import_report import Importing, ImportReport
 from graphstore.values.inputs import at_least_one
@@ -84,7 +92,7 @@ def export_pi_brain(view: Reader, folder: str | Path) -> Exported:
     Raises ConflictError when there is something in the folder, EngineError when the disk refuses.
     """
     with new_folder(Path(folder)) as fresh:
-        export = _Export(view._fixed())
+        export = _SessionExport(view._fixed())
         for path, content in export.files():
             file = fresh / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +104,7 @@ def _json(content: Any) -> bytes:
     return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-class _Export:
+class _SessionExport:
     """The nodes of sessions that a view knows, as files."""
 
     def __init__(self, view: Reader) -> None:
@@ -307,7 +315,7 @@ def import_pi_brain(store: Store, folder: str | Path, *, progress: Progress | No
     root = Path(folder)
     if not root.is_dir():
         raise InvalidError(f"there is no folder {str(root)!r}. Give one with YYYY/MM/…-v1.json files.")
-    taken = _Import(store, root)
+    taken = _SessionImport(store, root)
     paths = sorted(root.rglob("*.json"))
     for number, path in enumerate(paths, start=1):
         taken.read(path)
@@ -318,7 +326,7 @@ def import_pi_brain(store: Store, folder: str | Path, *, progress: Progress | No
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _VersionFile:
     """One version, as in its file. `rows`: the periods it held over, valid from and to, believed from and to."""
 
     path: Path
@@ -335,7 +343,7 @@ class _File:
 
 
 @dataclass(slots=True)
-class _Act:
+class _DatedWrite:
     """What to do at an instant: versions first, then links, then retractions."""
 
     at: Instant
@@ -345,14 +353,14 @@ class _Act:
     do: Callable[[], None]
 
 
-class _Import(Importing[PiBrainReport]):
+class _SessionImport(Importing[PiBrainReport]):
     """One folder on its way into a store."""
 
     def __init__(self, store: Store, root: Path) -> None:
         super().__init__(store, root, PiBrainReport)
         self.root = root
-        self.nodes: dict[str, dict[int, _File]] = {}
-        self.edges: list[tuple[Path, Edge]] = []
+        self.nodes: dict[str, dict[int, _VersionFile]] = {}
+        self.edges: list[tuple[Path, NodeEdge]] = []
         self.began: dict[str, Instant] = {}
 
     # ---- reading
@@ -372,7 +380,7 @@ class _Import(Importing[PiBrainReport]):
         except InvalidError as error:
             self.leave(_WHOLE, str(error), path)
 
-    def _keep(self, file: _File) -> None:
+    def _keep(self, file: _VersionFile) -> None:
         versions = self.nodes.setdefault(file.id, {})
         other = versions.setdefault(file.number, file)
         if other is not file:
@@ -384,7 +392,7 @@ class _Import(Importing[PiBrainReport]):
             raise InvalidError("no list of edges")
         for number, entry in enumerate(entries):
             try:
-                self.edges.append((path, checked(Edge, entry)))
+                self.edges.append((path, checked(NodeEdge, entry)))
             except InvalidError as error:
                 self.leave(_WHOLE, f"edge {number}: {error}", path)
 
@@ -398,14 +406,14 @@ class _Import(Importing[PiBrainReport]):
             for at, together in groupby(acts, key=lambda act: act.at):
                 self._at(at, list(together))
 
-    def _at(self, at: Instant, acts: list[_Act]) -> None:
+    def _at(self, at: Instant, acts: list[_DatedWrite]) -> None:
         allowed = None if at <= self.store._last_tx else moment(at)
         try:
             self._do(allowed, acts)
         except InvalidError:  # ahead of the clock, or before a view that was handed out
             self._do(None, acts)
 
-    def _do(self, at: Any, acts: list[_Act]) -> None:
+    def _do(self, at: Any, acts: list[_DatedWrite]) -> None:
         with self.store.transaction(at=at, reason=f"imported from {self.root.name}"):
             for act in acts:
                 try:
@@ -413,7 +421,7 @@ class _Import(Importing[PiBrainReport]):
                 except GraphStoreError as refused:
                     self.leave(_WHOLE, str(refused), act.path)
 
-    def _of_nodes(self) -> Iterator[_Act]:
+    def _of_nodes(self) -> Iterator[_DatedWrite]:
         for id, versions in self.nodes.items():
             files = [versions[number] for number in sorted(versions)]
             self.began[id] = min(files[0].rows, key=itemgetter(2, 0))[0]
@@ -425,10 +433,10 @@ class _Import(Importing[PiBrainReport]):
             before = -OPEN
             for file in files:
                 before = max(file.recorded, before + 1)
-                yield _Act(before, 0, (id, file.number), file.path, partial(self._write_version, file))
+                yield _DatedWrite(before, 0, (id, file.number), file.path, partial(self._write_version, file))
             yield from self._withdrawals(id, files)
 
-    def _fresh(self, id: str, files: list[_File]) -> list[_File]:
+    def _fresh(self, id: str, files: list[_VersionFile]) -> list[_VersionFile]:
         """The versions that the store does not have."""
         try:
             rows = self.store.versions(id) if self.store.knows(id) else []
@@ -448,7 +456,7 @@ class _Import(Importing[PiBrainReport]):
                 fresh.append(file)
         return fresh
 
-    def _write_version(self, file: _File) -> None:
+    def _write_version(self, file: _VersionFile) -> None:
         first = [row for row in file.rows if row[2] == file.recorded]
         during = {"valid_from": moment(first[0][0]), "valid_to": moment(max(row[1] for row in first))}
         text, tags = _searched(file.kind, file.content)
@@ -467,7 +475,7 @@ class _Import(Importing[PiBrainReport]):
             self.counts["nodes"] += 1
         self.counts["versions"] += 1
 
-    def _withdrawals(self, id: str, files: list[_File]) -> Iterator[_Act]:
+    def _withdrawals(self, id: str, files: list[_VersionFile]) -> Iterator[_DatedWrite]:
         """What was retracted of a node and not written again, at each instant."""
         rows = [row for file in files for row in file.rows]
         for file, following in pairwise(files):
@@ -488,7 +496,7 @@ class _Import(Importing[PiBrainReport]):
                 self.warnings.append(words)
             if kept:
                 withdraw = partial(self._withdraw, id, kept, retracted)
-                yield _Act(at, 2, (id, 0), files[-1].path, withdraw)
+                yield _DatedWrite(at, 2, (id, 0), files[-1].path, withdraw)
 
     def _withdraw(self, id: str, gone: list[Period], retracted: bool) -> None:
         if not retracted:
@@ -510,7 +518,7 @@ class _Import(Importing[PiBrainReport]):
             if not any(without_all(part, gone) for part in held if part[0] < part[1]):
                 self.store.supersede(id, by=link.source, reason=link.reason, valid_from=link.valid_from)
 
-    def _of_edges(self) -> Iterator[_Act]:
+    def _of_edges(self) -> Iterator[_DatedWrite]:
         for path, edge in self.edges:
             with self.store.reading(is_narrow=True) as sight:
                 is_known = sight.knows_link(edge.id)
@@ -521,9 +529,9 @@ class _Import(Importing[PiBrainReport]):
             for end in (edge.source_node_id, edge.target_node_id):
                 if end in self.nodes:
                     instants.append(min(file.recorded for file in self.nodes[end].values()))
-            yield _Act(max(instants), 1, (edge.id, 0), path, partial(self._write_link, edge))
+            yield _DatedWrite(max(instants), 1, (edge.id, 0), path, partial(self._write_link, edge))
 
-    def _write_link(self, edge: Edge) -> None:
+    def _write_link(self, edge: NodeEdge) -> None:
         ours = (edge.model_extra or {}).get(OURS)
         ours = ours if isinstance(ours, dict) else {}
         apart = {name: value for name, value in (edge.model_extra or {}).items() if name != OURS}
@@ -548,7 +556,7 @@ class _Import(Importing[PiBrainReport]):
         )
         self.counts["links"] += 1
 
-    def _since(self, edge: Edge) -> Instant:
+    def _since(self, edge: NodeEdge) -> Instant:
         """From when on a link holds: the later of its ends, by the first version of each."""
         ends = (edge.source_node_id, edge.target_node_id)
         for end in ends:
@@ -557,7 +565,7 @@ class _Import(Importing[PiBrainReport]):
         return max(self.began[end] for end in ends)
 
 
-def _read_file(path: Path, given: Any, session: bool) -> _File:
+def _read_file(path: Path, given: Any, session: bool) -> _VersionFile:
     """A file's content, checked. Raises InvalidError for what is no node."""
     if not isinstance(given, Mapping):
         raise InvalidError(f"no JSON object but {type(given).__name__}")
@@ -577,11 +585,11 @@ def _read_file(path: Path, given: Any, session: bool) -> _File:
             raise InvalidError(f"{SESSION} is missing: what is known of the session.")
         if not rows:
             raise InvalidError(f"{OURS}.periods is missing: it says when a session was known.")
-        return _File(path, id, SESSION, number, content, ours, rows)
+        return _VersionFile(path, id, SESSION, number, content, ours, rows)
     node = checked(SessionNode, {name: value for name, value in given.items() if name != OURS})
     content = {name: value for name, value in given.items() if name not in (*IDENTITY, OURS)}
     plain = (instant(node.metadata.timestamp), OPEN, instant(node.metadata.analyzed_at), OPEN)
-    return _File(path, id, SEGMENT, number, content, ours, rows or (plain,))
+    return _VersionFile(path, id, SEGMENT, number, content, ours, rows or (plain,))
 
 
 def _row_of(given: Any) -> tuple[Instant, Instant, Instant, Instant]:

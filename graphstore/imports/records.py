@@ -128,7 +128,7 @@ def import_rows(
     """
     plan = _RecordMapping(_read_mapping(mapping))
     name, read = rows_of(path_or_rows, format)
-    table = _Table(store, name)
+    table = _RowsImport(store, name)
     rows = list(read)
     plan.check({column for _, row in rows if isinstance(row, Mapping) for column in row})
     for line, row in rows:
@@ -398,7 +398,7 @@ def _link_plan(link: Any) -> _LinkPlan:
 
 
 @dataclass(slots=True)
-class _Row:
+class _PendingRow:
     """A record on its way into the store: what was written of it so far."""
 
     line: int
@@ -409,11 +409,11 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Batch:
+class _RowBatch:
     """What one transaction writes: rows no longer believed, and rows believed from then on."""
 
-    closed: list[_Row] = field(default_factory=list)
-    opened: list[_Row] = field(default_factory=list)
+    closed: list[_PendingRow] = field(default_factory=list)
+    opened: list[_PendingRow] = field(default_factory=list)
 
 
 GONE = "not in the source any more"
@@ -421,22 +421,22 @@ _SUPERSEDING = ("supersedes", "superseded_by")
 """These begin where the successor does, not where the row that names it does."""
 
 
-class _Table(Importing[RowsReport]):
+class _RowsImport(Importing[RowsReport]):
     """The records of one import. Knows which ids are in it, so that rows may name later ones."""
 
     def __init__(self, store: Store, file: str) -> None:
         super().__init__(store, file, RowsReport)
-        self.rows: list[_Row] = []
+        self.rows: list[_PendingRow] = []
         self.known: set[str] = set()  # ids of things that the store has
         self.ids: set[str] = set()
-        self.written: dict[str, _Row] = {}
-        self.standing: defaultdict[str, list[tuple[_Row, Period]]] = defaultdict(list)
-        self.waiting: dict[str, list[tuple[_Row, int]]] = {}
+        self.written: dict[str, _PendingRow] = {}
+        self.standing: defaultdict[str, list[tuple[_PendingRow, Period]]] = defaultdict(list)
+        self.waiting: dict[str, list[tuple[_PendingRow, int]]] = {}
         self.stated: Counter[str] = Counter()
 
     def add(self, line: int, record: _Record) -> None:
         """Take a record in."""
-        self.rows.append(_Row(line, record))
+        self.rows.append(_PendingRow(line, record))
 
     def load(self, progress: Progress | None) -> None:
         """Write everything; rows and links that the store refuses are added to the damaged ones."""
@@ -449,7 +449,7 @@ class _Table(Importing[RowsReport]):
             if self.rows and not self._load_at_once(progress):
                 with self.store.transaction():
                     self._find_known()
-                    self._write(_Batch(opened=self.rows), progress)
+                    self._write(_RowBatch(opened=self.rows), progress)
         for target, waiting in self.waiting.items():
             for row, at in waiting:
                 self.leave(row.line, _no_target(row.record.links[at][0], target))
@@ -509,13 +509,13 @@ class _Table(Importing[RowsReport]):
     # a history: a transaction for each instant
 
     def _replay(self, progress: Progress | None) -> None:
-        batches: dict[Instant, _Batch] = {}
+        batches: dict[Instant, _RowBatch] = {}
         for row in self.rows:
             begin, end = row.record.times["tx_from"], row.record.times["tx_to"]
             assert begin is not None
-            batches.setdefault(begin, _Batch()).opened.append(row)
+            batches.setdefault(begin, _RowBatch()).opened.append(row)
             if end is not None:
-                batches.setdefault(end, _Batch()).closed.append(row)
+                batches.setdefault(end, _RowBatch()).closed.append(row)
         for at in sorted(batches):
             batch = batches[at]
             try:
@@ -525,7 +525,7 @@ class _Table(Importing[RowsReport]):
                 for row in (*batch.closed, *batch.opened):
                     self.leave(row.line, str(refused))
 
-    def _write(self, batch: _Batch, progress: Progress | None) -> None:
+    def _write(self, batch: _RowBatch, progress: Progress | None) -> None:
         for row in batch.closed:
             self._take_back(row)
         known = []
@@ -547,7 +547,7 @@ class _Table(Importing[RowsReport]):
         for row in batch.closed:
             self._unlink(row)
 
-    def _describe(self, row: _Row) -> None:
+    def _describe(self, row: _PendingRow) -> None:
         record, store = row.record, self.store
         rest = {name: value for name, value in record.version.items() if name not in ("node_id", "content")}
         start = record.times["valid_from"]
@@ -572,7 +572,7 @@ class _Table(Importing[RowsReport]):
         self.standing[record.id].append((row, (instant(began), instant(end))))
         self.counts["versions"] += 1
 
-    def _take_back(self, row: _Row) -> None:
+    def _take_back(self, row: _PendingRow) -> None:
         """Retract what is left of a row: a later row may have taken its place already, or says the same over a part of it."""
         others = [(other, during) for other, during in self.standing[row.record.id] if other is not row]
         self.standing[row.record.id] = others
@@ -586,7 +586,7 @@ class _Table(Importing[RowsReport]):
                 during: dict[str, Any] = {"valid_from": moment(start), "valid_to": moment(stop)}
                 self.store.retract(row.record.id, **during, reason=GONE)
 
-    def _link(self, row: _Row, at: int) -> None:
+    def _link(self, row: _PendingRow, at: int) -> None:
         kind, target, reason = row.record.links[at]
         if not self._is_known(target):
             if target in self.ids:  # a row that comes later
@@ -606,7 +606,7 @@ class _Table(Importing[RowsReport]):
         self.stated[link.id] += 1
         row.links.append(link.id)
 
-    def _unlink(self, row: _Row) -> None:
+    def _unlink(self, row: _PendingRow) -> None:
         """Take back the links that no row states any more."""
         row.over = True
         for id in row.links:

@@ -41,7 +41,7 @@ _STRUCTURE = ("source", "target", "tx_to")
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class FlatThing:
     """A node or an event; of `properties` none is None."""
 
     id: str
@@ -50,12 +50,12 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
+class FlatLink:
     """A link and the labels of its ends."""
 
     kind: str
-    source: Thing
-    target: Thing
+    source: FlatThing
+    target: FlatThing
     properties: dict[str, Any]
 
 
@@ -64,8 +64,8 @@ class FlatGraph:
     """Things and ties of a view, with the properties each label has, in order, and their types."""
 
     at: Coordinate
-    things: list[Thing]
-    ties: list[Tie]
+    things: list[FlatThing]
+    ties: list[FlatLink]
     kinds: dict[Label, Kinds]
 
 
@@ -81,7 +81,7 @@ def flat_graph(view: Reader, reserved: Collection[str] = ()) -> FlatGraph:
     fields = _fields(contents, reserved)
     things = {id: _thing(labels[id], attributes, fields) for id, attributes in graph.nodes.items()}
     ties = [
-        Tie(attributes["kind"], things[source], things[target], _properties(attributes))
+        FlatLink(attributes["kind"], things[source], things[target], _properties(attributes))
         for source, target, attributes in graph.edges(data=True)
     ]
     of_fields: Kinds = {field.name: field.kind for field in fields.values()}
@@ -136,13 +136,13 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
-def _thing(label: Label, attributes: dict[str, Any], fields: dict[str, _Field]) -> Thing:
+def _thing(label: Label, attributes: dict[str, Any], fields: dict[str, _Field]) -> FlatThing:
     properties = _properties(attributes)
     if label == "Node":
         for name, value in attributes["content"].items():
             if value is not None and name in fields:
                 properties[fields[name].name] = fields[name].as_property(value)
-    return Thing(attributes["id"], label, properties)
+    return FlatThing(attributes["id"], label, properties)
 
 
 def _properties(attributes: Mapping[str, Any]) -> dict[str, Any]:

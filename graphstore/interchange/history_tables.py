@@ -69,7 +69,7 @@ _TABLES = {
 NAMES = tuple(_TABLES)
 
 
-class History:
+class StoreHistory:
     """What a store recorded up to an instant. What is recorded or closed later is not in it, however late it is read."""
 
     def __init__(self, store: Reader, tx: TimeLike | None = None) -> None:
@@ -128,7 +128,7 @@ def export_parquet(store: Reader, path: str | os.PathLike[str], *, tx: TimeLike 
     """
     import pyarrow.parquet
 
-    history = History(store, tx)
+    history = StoreHistory(store, tx)
     count = 0
     with new_folder(Path(path)) as folder:
         for name in NAMES:

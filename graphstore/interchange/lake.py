@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.graph.result import Result
-from graphstore.interchange.history_tables import History
+from graphstore.interchange.history_tables import StoreHistory
 from graphstore.interchange.retries import Retries
 from graphstore.interchange.sql import answered, duckdb_here, statements
 from graphstore.store.change_feed import NAMES, PART, ChangeFeed, Position
@@ -91,7 +91,7 @@ class _Copy(NamedTuple):
 def schema(name: str) -> pa.Schema:
     """The columns of a table: those of an export to Parquet, in three of them the number of the `row`, and the month of its tx, by which the files lie."""
     numbered = [("row", pa.int64())] if name in _CLOSED else []
-    return pa.schema([*numbered, *History.schema(name), ("month", pa.string())])
+    return pa.schema([*numbered, *StoreHistory.schema(name), ("month", pa.string())])
 
 
 class Lake:

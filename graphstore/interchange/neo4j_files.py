@@ -15,10 +15,10 @@ from graphstore.interchange.flat_graph import (
     LABELS,
     LINK_KINDS,
     FlatGraph,
+    FlatLink,
+    FlatThing,
     Kinds,
     PropertyKind,
-    Thing,
-    Tie,
     flat_graph,
     written,
 )
@@ -82,7 +82,7 @@ def _delimiter(flat: FlatGraph) -> str:
     )
 
 
-def _thing_lines(things: list[Thing], kinds: Kinds, delimiter: str) -> Iterator[str]:
+def _thing_lines(things: list[FlatThing], kinds: Kinds, delimiter: str) -> Iterator[str]:
     columns = _columns({name: kind for name, kind in kinds.items() if name != "id"})
     heads = ["id:ID", ":LABEL", *(f"{head}:{_TYPES[kinds[name]]}" for name, head in columns.items())]
     yield _row(map(_text, heads))
@@ -91,7 +91,7 @@ def _thing_lines(things: list[Thing], kinds: Kinds, delimiter: str) -> Iterator[
         yield _row([_text(thing.id), _text(thing.label), *values])
 
 
-def _link_lines(ties: list[Tie], delimiter: str) -> Iterator[str]:
+def _link_lines(ties: list[FlatLink], delimiter: str) -> Iterator[str]:
     heads = (f"{name}:{_TYPES[kind]}" for name, kind in LINK_KINDS.items())
     yield _row([*map(_text, (":START_ID", ":END_ID", ":TYPE", *heads))])
     for tie in ties:

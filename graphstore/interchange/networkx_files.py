@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from graphstore.interchange.flat_graph import FlatGraph, Thing, flat_graph, written
-from graphstore.interchange.history_tables import History
+from graphstore.interchange.flat_graph import FlatGraph, FlatThing, flat_graph, written
+from graphstore.interchange.history_tables import StoreHistory
 from graphstore.interchange.xml_text import escaped
 from graphstore.ledger.files import new_file
 from graphstore.values.period import OPEN, Period, TimeLike, coalesce, instant, iso
@@ -125,7 +125,7 @@ def _label(id: str, properties: Mapping[str, Any]) -> str:
     return escaped(line(words or "", _LABEL) or id)
 
 
-def _held_over(view: Reader, thing: Thing) -> list[Period]:
+def _held_over(view: Reader, thing: FlatThing) -> list[Period]:
     """The periods of valid time over which a thing is believed."""
     if "occurred_at" in thing.properties:
         return [(instant(thing.properties["occurred_at"]), OPEN)]
@@ -160,7 +160,7 @@ def export_gexf_timeline(store: Reader, path: str | os.PathLike[str], *, tx: Tim
     import networkx
 
     with new_file(Path(path)) as sink:
-        history = History(store, tx)
+        history = StoreHistory(store, tx)
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(
             name=f"as known at {iso(instant(history.tx))}"
         )
@@ -171,7 +171,7 @@ def export_gexf_timeline(store: Reader, path: str | os.PathLike[str], *, tx: Tim
     return len(graph) + int(graph.number_of_edges())
 
 
-def _add_nodes(graph: networkx.MultiDiGraph[str], history: History) -> None:
+def _add_nodes(graph: networkx.MultiDiGraph[str], history: StoreHistory) -> None:
     versions: dict[str, list[Row]] = defaultdict(list)
     for row in history.believed("versions"):
         versions[row["node_id"]].append(row)
@@ -198,7 +198,7 @@ def _changing(rows: list[Row]) -> dict[str, list[tuple[Any, str, str | None]]]:
     return found
 
 
-def _add_events(graph: networkx.MultiDiGraph[str], history: History) -> None:
+def _add_events(graph: networkx.MultiDiGraph[str], history: StoreHistory) -> None:
     first: dict[str, Any] = {}
     for part in history.parts("occurrences"):
         for row in part.to_pylist():
@@ -213,7 +213,7 @@ def _add_events(graph: networkx.MultiDiGraph[str], history: History) -> None:
         )
 
 
-def _add_links(graph: networkx.MultiDiGraph[str], history: History) -> None:
+def _add_links(graph: networkx.MultiDiGraph[str], history: StoreHistory) -> None:
     links: dict[str, list[Row]] = defaultdict(list)
     for row in history.believed("links"):
         links[row["id"]].append(row)

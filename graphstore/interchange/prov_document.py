@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from graphstore.errors import InvalidError
-from graphstore.interchange.history_tables import History
+from graphstore.interchange.history_tables import StoreHistory
 from graphstore.interchange.xml_text import escaped, name_of
 from graphstore.ledger.files import new_file
 from graphstore.values.period import TimeLike
@@ -94,7 +94,7 @@ def prov_document(
     is `_xHHHH_`. A row of a version or link after the first of its name has `.2`, `.3` … behind it.
     """
     making = _Making(text)
-    history = History(store, tx)
+    history = StoreHistory(store, tx)
     for name, make in (
         ("operations", making.operation),
         ("nodes", making.node),
@@ -108,7 +108,7 @@ def prov_document(
     return making.document
 
 
-def _rows(history: History, name: str) -> Iterator[Row]:
+def _rows(history: StoreHistory, name: str) -> Iterator[Row]:
     for part in history.parts(name):
         yield from part.to_pylist()
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from graphstore.errors import QueryError
 from graphstore.graph.result import Result
-from graphstore.interchange.history_tables import NAMES, History
+from graphstore.interchange.history_tables import NAMES, StoreHistory
 from graphstore.ledger.statements import read
 from graphstore.values.period import TimeLike
 from graphstore.view.view import Reader
@@ -43,7 +43,7 @@ def ask(
     The tables are `nodes`, `versions`, `events`, `occurrences`, `links` and `operations`; only those that the text reads are made. Instants are in UTC.
     Raises QueryError for what DuckDB refuses and where it is not installed, InvalidError for a view.
     """
-    history = History(store, tx)
+    history = StoreHistory(store, tx)
     with duckdb_here() as connection:
         for name in _read(text):
             schema = history.schema(name)

@@ -21,7 +21,7 @@ from graphstore.mcp.write_tools import happened
 from graphstore.memory import memory
 from graphstore.search.search import words
 from graphstore.sessions import lineages, questions, worked
-from graphstore.sessions.segments_read import Piece, pieces
+from graphstore.sessions.segments_read import WorkPiece, pieces
 from graphstore.values.models import Value
 from graphstore.values.period import instant, moment
 from graphstore.view.view import View
@@ -339,7 +339,7 @@ def _work(asked: _Question) -> _Answered:
     return asked.saying(work, lambda each: each.summary), summary or None
 
 
-def _projects(asked: _Question, found: Iterable[Piece]) -> list[str]:
+def _projects(asked: _Question, found: Iterable[WorkPiece]) -> list[str]:
     begun = asked.within(found, lambda piece: moment(piece.since))
     return sorted({piece.project for piece in begun} - {""})
 

@@ -66,7 +66,7 @@ def listed(
     which nothing was done (start-ups, commands of the program) are left out; with `every` each is listed.
     """
     known = sorted(
-        (Known(node.id, node.content) for node in view.nodes(SESSION)), key=lambda each: each.since
+        (KnownSession(node.id, node.content) for node in view.nodes(SESSION)), key=lambda each: each.since
     )
     if project is not None:
         known = _of_project(known, project)
@@ -85,14 +85,14 @@ def listed(
     return [_info(each, agents[each.id]) for each in known]
 
 
-def _of_project(known: list[Known], project: str) -> list[Known]:
+def _of_project(known: list[KnownSession], project: str) -> list[KnownSession]:
     folders = {each.id: str(each.content.get("project") or "") for each in known}
     projects = whole_projects(folders.values())
     meant = set(paths_meant({*projects, *projects.values()}, text_of("project", project)))
     return [each for each in known if (path := folders[each.id]) and meant & {path, projects[path]}]
 
 
-def _info(known: Known, agents: int) -> SessionInfo:
+def _info(known: KnownSession, agents: int) -> SessionInfo:
     content = known.content
 
     def at(name: str) -> datetime | None:
@@ -132,7 +132,7 @@ def taken_back_by_reading(store: Store, id: str) -> bool:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownSession:
     """A session as the graph has it."""
 
     id: str
@@ -187,7 +187,7 @@ class Catalog:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.sessions: dict[str, Known] = {}
+        self.sessions: dict[str, KnownSession] = {}
         self._children: dict[str, set[str]] = {}
         self._by_path: dict[str, str] = {}
         self._files: dict[str, str] = {}  # sessions whose file is named for another id, by that
@@ -200,7 +200,7 @@ class Catalog:
 
     def put(self, id: str, content: Json) -> None:
         """Take note of a session as it is written now."""
-        before, known = self.sessions.get(id), Known(id, content)
+        before, known = self.sessions.get(id), KnownSession(id, content)
         self.take_titles(content.get("titles", {}))
         if not known.missing:
             self._by_path[content["file"]] = id
@@ -228,11 +228,11 @@ class Catalog:
         known.update({at: titles[at] for at in new})
         return new
 
-    def begun_with(self, at: datetime) -> list[Known]:
+    def begun_with(self, at: datetime) -> list[KnownSession]:
         """The sessions whose first entry was at an instant, in the order of their ids."""
         return [self.sessions[id] for id in sorted(self._begun.get(at, ()))]
 
-    def of_file(self, file: str) -> Known | None:
+    def of_file(self, file: str) -> KnownSession | None:
         """The session that was read from the file at a path."""
         known = self.sessions.get(self._by_path.get(file, ""))
         return known if known is not None and known.content.get("file") == file else None
@@ -246,7 +246,7 @@ class Catalog:
         """Forget a session that only others named."""
         del self.sessions[id]
 
-    def parent_of(self, header: Header, file: Path) -> Known | None:
+    def parent_of(self, header: Header, file: Path) -> KnownSession | None:
         """The session that a file names as its parent, by its id or by the name of its file, if its own file was seen."""
         if header.parent_session_id is None:
             return None
@@ -259,7 +259,7 @@ class Catalog:
             return None
         return other if names(header.parent_session, file, Path(other.content["file"])) else None
 
-    def waiting_for(self, file: Path) -> list[Known]:
+    def waiting_for(self, file: Path) -> list[KnownSession]:
         """The sessions that name a file as their parent, and so far hang on the id in its name, of which nothing else is known."""
         place = self.sessions.get(session_node(session_id_in(file.name)))
         if place is None or not place.missing:
@@ -271,13 +271,13 @@ class Catalog:
             and names(child.content["parentSession"], Path(child.content["file"]), file)
         ]
 
-    def children(self, id: str) -> list[Known]:
+    def children(self, id: str) -> list[KnownSession]:
         """The sessions that were forked from this one."""
         return [self.sessions[child] for child in sorted(self._children.get(id, ()))]
 
-    def descendants(self, id: str) -> list[Known]:
+    def descendants(self, id: str) -> list[KnownSession]:
         """The sessions forked from this one, from those, and so on."""
-        found: dict[str, Known] = {}
+        found: dict[str, KnownSession] = {}
         todo = self.children(id)
         while todo:
             child = todo.pop()
@@ -286,7 +286,7 @@ class Catalog:
                 todo += self.children(child.id)
         return list(found.values())
 
-    def lineage(self, id: str | None) -> Iterator[Known]:
+    def lineage(self, id: str | None) -> Iterator[KnownSession]:
         """A session, its parent, the parent of that, and so on as far as they are known."""
         seen: set[str] = set()
         while id is not None and id not in seen and id in self.sessions:
@@ -316,7 +316,7 @@ class Catalog:
         return self._waiting(lineage)
 
     @staticmethod
-    def _waiting(lineage: list[Known]) -> str:
+    def _waiting(lineage: list[KnownSession]) -> str:
         return next((each.id for each in lineage if each.missing), lineage[0].id)
 
     def _length(self, node: str) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.sessions import revisions
-from graphstore.sessions.catalog import EVER, Catalog, Known, taken_back_by_reading
+from graphstore.sessions.catalog import EVER, Catalog, KnownSession, taken_back_by_reading
 from graphstore.sessions.joints import begins, has_entry, segment_node, session_node, strays
 from graphstore.sessions.segments.analysing import Analyser, Work, builtin
 from graphstore.sessions.segments.nodes import SCHEMA_VERSION, SessionNode
@@ -23,7 +23,7 @@ from graphstore.sessions.transcripts import transcript as transcripts
 from graphstore.sessions.transcripts.file_formats import FORMATS, why_not_read
 from graphstore.sessions.transcripts.other_agents import document_in
 from graphstore.sessions.transcripts.transcript import Transcript
-from graphstore.sessions.writing import OwnSegment, SessionPlan, Writing
+from graphstore.sessions.writing import OwnSegment, SessionPlan, SessionWriting
 from graphstore.store import registry
 from graphstore.store.import_report import CountedImport
 from graphstore.values import file_access
@@ -279,12 +279,12 @@ class Ingesting:
         beside = sorted(file for file in files if file.parent == folder and file != plan.transcript.path)
         return [file for file in beside if file_access.is_file(file) and _holds(file, plan.titles)]
 
-    def outdated(self, known: Known) -> bool:
+    def outdated(self, known: KnownSession) -> bool:
         """Whether another version of the analyser, or an older schema, wrote any of its segments."""
         nodes = () if known.missing else map(self._standing, known.nodes)
         return any(node and revisions.outdated(node.content, self._analyze.version) for node in nodes)
 
-    def again(self, known: Known) -> list[SessionIngested]:
+    def again(self, known: KnownSession) -> list[SessionIngested]:
         """Ingest a session again from the file it is known by."""
         file = Path(known.content["file"])
         reports: list[SessionIngested] = []
@@ -366,7 +366,7 @@ class Ingesting:
                 piece.trigger = self._wanted(plan, piece, here=True)
         return plan
 
-    def _content(self, plan: SessionPlan, known: Known | None) -> Json:
+    def _content(self, plan: SessionPlan, known: KnownSession | None) -> Json:
         """The content of the session's node."""
         transcript, pieces = plan.transcript, plan.pieces
         header = transcript.header
@@ -407,7 +407,7 @@ class Ingesting:
         }
         return {name: value for name, value in content.items() if value is not None}
 
-    def _compare(self, plan: SessionPlan, known: Known) -> None:
+    def _compare(self, plan: SessionPlan, known: KnownSession) -> None:
         """Decide for each segment what is to be done, against what the graph has."""
         place = known.content["file"]
         here = place == file_access.called(plan.transcript.path)
@@ -507,7 +507,7 @@ class Ingesting:
             piece.analysed = self._analysed(plan, piece)
         try:
             with self._store.transaction(reason=f"ingested from {plan.transcript.path.name}"):
-                Writing(self._store, self.catalog, plan).write(known, due, stale)
+                SessionWriting(self._store, self.catalog, plan).write(known, due, stale)
         except BaseException:
             self.catalog = Catalog(self._store)
             raise
@@ -527,7 +527,7 @@ class Ingesting:
             warnings=(*read, *plan.warnings),
         )
 
-    def _stale(self, plan: SessionPlan, known: Known | None) -> list[str]:
+    def _stale(self, plan: SessionPlan, known: KnownSession | None) -> list[str]:
         """Segments that are known and, with what the file says now, begin nowhere: their entries are the parent's, or another segment's."""
         if known is None or plan.older:
             return []
@@ -543,7 +543,7 @@ class Ingesting:
         return isinstance(start, str) and has_entry(transcript, start)
 
     @staticmethod
-    def _joined(plan: SessionPlan, known: Known | None, stale: list[str]) -> Json:
+    def _joined(plan: SessionPlan, known: KnownSession | None, stale: list[str]) -> Json:
         """What the session's node will say, with the segments that only another copy of its file has."""
         own = [piece.id for piece in plan.pieces]
         before = [] if known is None else [id for id in known.nodes if id not in stale]

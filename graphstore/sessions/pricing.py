@@ -8,7 +8,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import InvalidError
-from graphstore.sessions.segments_read import Piece, number
+from graphstore.sessions.segments_read import WorkPiece, number
 from graphstore.store import registry
 from graphstore.values.inputs import json_object
 from graphstore.values.models import Json, Value
@@ -37,13 +37,13 @@ class Prices(Value):
         ]
         return "\n".join(lines) or "No price is set: costs are what the sessions say."
 
-    def cost(self, piece: Piece) -> float:
+    def cost(self, piece: WorkPiece) -> float:
         """What a piece of work cost: what its session says, else by the table."""
         if not piece.unpriced:
             return piece.number("metadata", "cost")
         return fsum(self.of_model(each)[0] for each in piece.objects("observations", "modelsUsed"))
 
-    def is_unpriced(self, piece: Piece) -> bool:
+    def is_unpriced(self, piece: WorkPiece) -> bool:
         """Whether neither its session nor the table says what all of it cost."""
         used = piece.objects("observations", "modelsUsed")
         return piece.unpriced and not (used and all(self.of_model(each)[1] for each in used))

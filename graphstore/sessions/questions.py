@@ -14,9 +14,9 @@ from graphstore.sessions.pricing import Prices, prices
 from graphstore.sessions.segments.likeness import plain
 from graphstore.sessions.segments.nodes import LEVELS
 from graphstore.sessions.segments_read import (
-    Met,
-    Piece,
-    Taught,
+    ErrorOfWork,
+    LessonOfWork,
+    WorkPiece,
     between,
     number,
     of_project,
@@ -85,7 +85,7 @@ def decisions(
     there = of_project(pieces(view), project)
     name = there[0].project if project is not None else None
     there = between(there, *view._bounds(since, until))
-    groups: dict[tuple[str, str], list[tuple[Piece, Json]]] = {}
+    groups: dict[tuple[str, str], list[tuple[WorkPiece, Json]]] = {}
     for piece in there:
         for each in piece.objects("content", "keyDecisions"):
             what = each.get("what")
@@ -96,7 +96,7 @@ def decisions(
     return Decisions(project=name, decisions=tuple(found))
 
 
-def _decided(what: str, group: list[tuple[Piece, Json]]) -> Decided:
+def _decided(what: str, group: list[tuple[WorkPiece, Json]]) -> Decided:
     _, decision = group[-1]
     return Decided(
         what=what,
@@ -106,7 +106,7 @@ def _decided(what: str, group: list[tuple[Piece, Json]]) -> Decided:
     )
 
 
-def _times(group: Sequence[tuple[Piece, object]]) -> dict[str, Any]:
+def _times(group: Sequence[tuple[WorkPiece, object]]) -> dict[str, Any]:
     """Return where and when something was found last, since when, and how often."""
     first, latest = group[0][0], group[-1][0]
     return {
@@ -175,7 +175,7 @@ def lessons(
         raise InvalidError.choice("level", level, LEVELS)
     requested = ids("tags", tags)
     wanted = plain(requested)
-    groups: dict[tuple[str, str, str], list[tuple[Piece, Taught]]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[WorkPiece, LessonOfWork]]] = {}
     for piece in pieces_of(view, project, since, until):
         for lesson in piece.lessons():
             if level in (None, lesson.level) and (not wanted or wanted & plain(lesson.tags)):
@@ -190,7 +190,7 @@ def _by_confidence(each: Learned) -> tuple[Any, ...]:
     return sure, -instant(each.last_at), each.summary, each.level, each.project
 
 
-def _learned(group: list[tuple[Piece, Taught]]) -> Learned:
+def _learned(group: list[tuple[WorkPiece, LessonOfWork]]) -> Learned:
     _, lesson = group[-1]
     actionable = lesson.content.get("actionable")
     return Learned(
@@ -251,7 +251,7 @@ def recurring_errors(
 ) -> RecurringErrors:
     """The errors that came in `at_least` sessions or more. `project`, `since`, `until`: as for `work_on`."""
     at_least_one("at_least", at_least)
-    met: dict[str, list[tuple[Piece, Met]]] = {}
+    met: dict[str, list[tuple[WorkPiece, ErrorOfWork]]] = {}
     for piece in pieces_of(view, project, since, until):
         for error in piece.errors():
             met.setdefault(error.pattern, []).append((piece, error))
@@ -261,7 +261,7 @@ def recurring_errors(
     return RecurringErrors(at_least=at_least, errors=tuple(found))
 
 
-def _recurring(met: list[tuple[Piece, Met]]) -> RecurringError:
+def _recurring(met: list[tuple[WorkPiece, ErrorOfWork]]) -> RecurringError:
     last, error = met[-1]
     return RecurringError(
         pattern=error.pattern,
@@ -367,7 +367,7 @@ def costs(
     )
 
 
-def _spent(piece: Piece, by: str, table: Prices) -> _Spent:
+def _spent(piece: WorkPiece, by: str, table: Prices) -> _Spent:
     session = piece.parent or piece.session
     key = {"project": piece.project, "session": session, "day": f"{moment(piece.since):%Y-%m-%d}"}[by]
     used = _by_model(piece, table)
@@ -382,7 +382,7 @@ def _spent(piece: Piece, by: str, table: Prices) -> _Spent:
     )
 
 
-def _by_model(piece: Piece, table: Prices) -> list[_Spent]:
+def _by_model(piece: WorkPiece, table: Prices) -> list[_Spent]:
     found = []
     for each in piece.objects("observations", "modelsUsed"):
         name = "/".join(filter(None, (as_text(each.get("provider")), as_text(each.get("model")))))

@@ -16,16 +16,16 @@ import orjson
 
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.sessions.segments.likeness import (
-    Connection,
-    Lesson,
-    Limits,
+    FoundConnection,
+    LessonWords,
+    LikenessLimits,
     Subject,
     connections,
     names_in,
     plain,
     telling,
 )
-from graphstore.sessions.segments_read import Piece, pieces
+from graphstore.sessions.segments_read import WorkPiece, pieces
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Value
@@ -90,7 +90,7 @@ def connect(
     0.4 · Jaccard(tags) + 0.3 · Jaccard(topics) + 0.3 · Jaccard(words of the summary), and more than topics are shared. `most`: so many links of a kind from
     a segment to earlier ones; ten at a segment in all, beside that to the session before it. `now`: accepted, and has no effect. Raises InvalidError for a number out of range.
     """
-    limits = Limits(_window(window_days), _share("threshold", threshold), at_least_one("most", most))
+    limits = LikenessLimits(_window(window_days), _share("threshold", threshold), at_least_one("most", most))
     if now is not None:
         store._time(now, "now")
     with store.transaction(reason="connect"):
@@ -110,7 +110,7 @@ class _Connecting:
         self._renewed = self._taken_back = self._left = 0
         self._refused: frozenset[str] | None = None
 
-    def links(self, limits: Limits) -> None:
+    def links(self, limits: LikenessLimits) -> None:
         """Make the links that are found, and take back those of this command that are found no more."""
         found = connections(map(subject, self._pieces), limits, self._known.joined)
         wanted = {_key(each.kind, each.source, each.target): each for each in found}
@@ -123,7 +123,7 @@ class _Connecting:
             if key not in self._known.others:
                 self._hold(key, connection, max(since[connection.source], since[connection.target]))
 
-    def _hold(self, key: _Key, connection: Connection, since: Instant) -> None:
+    def _hold(self, key: _Key, connection: FoundConnection, since: Instant) -> None:
         """Make one link, unless it is there, or was retracted."""
         own = self._known.own.get(key)
         if own is None:
@@ -136,7 +136,7 @@ class _Connecting:
             self._make(connection, since)
             self._renewed += 1
 
-    def _make(self, connection: Connection, since: Instant) -> bool:
+    def _make(self, connection: FoundConnection, since: Instant) -> bool:
         """Whether the link could be made: somebody may say otherwise of another time."""
         source, kind, target, reason, metadata = connection
         id = next(id for id in _ids(connection) if not self._is_known(id))
@@ -171,7 +171,7 @@ class _Connecting:
         )
 
 
-def subject(piece: Piece) -> Subject:
+def subject(piece: WorkPiece) -> Subject:
     """What of a piece of work is held against others. Nothing of it is written by `connect`."""
     content = piece.content
     return Subject(
@@ -184,7 +184,7 @@ def subject(piece: Piece) -> Subject:
         words=telling(piece.summary),
         techniques=plain(piece.texts("semantic", "concepts") + piece.texts("classification", "frameworks")),
         lessons=tuple(
-            Lesson(each.id, each.level, telling(each.summary) | plain(each.tags), each.summary)
+            LessonWords(each.id, each.level, telling(each.summary) | plain(each.tags), each.summary)
             for each in piece.lessons()
         ),
         errors={each.pattern: f"{each.type}: {each.message}" for each in piece.errors()},
@@ -192,7 +192,7 @@ def subject(piece: Piece) -> Subject:
     )
 
 
-class _Known(NamedTuple):
+class _KnownLinks(NamedTuple):
     """The links between segments: those of this command by what they say, what others say, the pairs that others' links join closely; and those
     that this command made once and that are held no more, each by its latest id.
     """
@@ -206,7 +206,7 @@ class _Known(NamedTuple):
         return frozenset((one, other)) in self.pairs
 
 
-def _known(store: Store, there: list[Piece]) -> _Known:
+def _known(store: Store, there: list[WorkPiece]) -> _KnownLinks:
     ids = {piece.id for piece in there}
     with store._searching() as sight:
         own: dict[_Key, str] = {}
@@ -224,7 +224,7 @@ def _known(store: Store, there: list[Piece]) -> _Known:
                     pairs.add(frozenset((source, target)))
             elif edge.id.startswith(_OWN):
                 (own if row >= 0 else past)[key] = edge.id
-        return _Known(own, frozenset(others), frozenset(pairs), past)
+        return _KnownLinks(own, frozenset(others), frozenset(pairs), past)
 
 
 def _found(sight: Sight, row: int) -> bool:
@@ -239,7 +239,7 @@ def _key(kind: str, source: str, target: str) -> _Key:
     return kind, source, target
 
 
-def _ids(connection: Connection) -> Iterator[str]:
+def _ids(connection: FoundConnection) -> Iterator[str]:
     """The ids a link may have, made of its content: the first, and those for when it is written again after a retraction."""
     key = _key(connection.kind, connection.source, connection.target)
     raw = orjson.dumps([*key, connection.reason, connection.metadata], option=orjson.OPT_SORT_KEYS)

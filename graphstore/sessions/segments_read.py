@@ -23,7 +23,7 @@ from graphstore.view.view import Reader
 _NAMED = 5  # projects that an error names
 
 
-class Taught(NamedTuple):
+class LessonOfWork(NamedTuple):
     """A lesson of a piece of work, and its name: the same for the same summary at the same level."""
 
     id: str
@@ -36,7 +36,7 @@ class Taught(NamedTuple):
         return as_texts(self.content.get("tags"))
 
 
-class Met(NamedTuple):
+class ErrorOfWork(NamedTuple):
     """An error of a piece of work, and its pattern: the same for errors that differ only in ids, instants, addresses and long numbers."""
 
     pattern: str
@@ -45,7 +45,7 @@ class Met(NamedTuple):
     resolved: bool
 
 
-class Piece:
+class WorkPiece:
     """One segment, as described at the coordinate of its view."""
 
     __slots__ = ("content", "node", "project", "since")
@@ -109,20 +109,20 @@ class Piece:
     def objects(self, *path: str) -> list[Json]:
         return as_objects(self.at(*path))
 
-    def lessons(self) -> Iterator[Taught]:
+    def lessons(self) -> Iterator[LessonOfWork]:
         """Its lessons, level by level."""
         for level in LEVELS:
             for each in self.objects("lessons", level):
                 summary = as_text(each.get("summary"))
                 if summary:
-                    yield Taught(fingerprint(f"{level} lesson", summary), level, summary, each)
+                    yield LessonOfWork(fingerprint(f"{level} lesson", summary), level, summary, each)
 
-    def errors(self) -> Iterator[Met]:
+    def errors(self) -> Iterator[ErrorOfWork]:
         """The errors it met."""
         for each in self.objects("content", "errorsSeen"):
             type, message = as_text(each.get("type")), as_text(each.get("message"))
             if type or message:
-                yield Met(fingerprint(type, message), type, message, each.get("resolved") is True)
+                yield ErrorOfWork(fingerprint(type, message), type, message, each.get("resolved") is True)
 
 
 def value_at(content: Json, *path: str) -> Any:
@@ -133,9 +133,9 @@ def value_at(content: Json, *path: str) -> Any:
     return value
 
 
-def pieces(view: Reader) -> list[Piece]:
+def pieces(view: Reader) -> list[WorkPiece]:
     """The segments that stand in a view, by start, then id."""
-    found = sorted(map(Piece, view.nodes(kind=SEGMENT)), key=lambda piece: (piece.since, piece.id))
+    found = sorted(map(WorkPiece, view.nodes(kind=SEGMENT)), key=lambda piece: (piece.since, piece.id))
     projects = whole_projects({piece.folder for piece in found})
     for piece in found:
         piece.project = projects[piece.folder]
@@ -169,19 +169,19 @@ def _top(path: str, known: set[str]) -> str:
     return top
 
 
-def between(found: Iterable[Piece], begin: Instant, end: Instant) -> list[Piece]:
+def between(found: Iterable[WorkPiece], begin: Instant, end: Instant) -> list[WorkPiece]:
     """Those that began in [begin, end)."""
     return [piece for piece in found if begin <= piece.since < end]
 
 
 def pieces_of(
     view: Reader, project: str | None, since: TimeLike | None, until: TimeLike | None
-) -> list[Piece]:
+) -> list[WorkPiece]:
     """Return those of one project, or of every one, that began in [since, until)."""
     return between(of_project(pieces(view), project), *view._bounds(since, until))
 
 
-def of_project(found: Iterable[Piece], project: str | None) -> list[Piece]:
+def of_project(found: Iterable[WorkPiece], project: str | None) -> list[WorkPiece]:
     """Those of one project, given by its path or by the end of it (`pi-brain`), sub-folders and worktrees included; of every project for None.
 
     A sub-folder or a worktree named itself is that alone. Raises NotFoundError for a project that has no piece here, InvalidError for an end that several projects have.

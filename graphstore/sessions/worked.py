@@ -16,7 +16,7 @@ from graphstore.sessions.joints import has_entry, segment_node, session_node
 from graphstore.sessions.pricing import Prices, prices
 from graphstore.sessions.segments.nodes import SESSION
 from graphstore.sessions.segments.sayings import is_trivial
-from graphstore.sessions.segments_read import Piece, between, of_project, pieces, pieces_of
+from graphstore.sessions.segments_read import WorkPiece, between, of_project, pieces, pieces_of
 from graphstore.sessions.session_answers import SessionAnswer, priced, span, summed
 from graphstore.sessions.transcripts import transcript as transcripts
 from graphstore.store import registry
@@ -193,7 +193,7 @@ def _names(view: Reader) -> dict[str, str]:
     }
 
 
-def _requests(found: Iterable[Piece]) -> dict[str, str]:
+def _requests(found: Iterable[WorkPiece]) -> dict[str, str]:
     """The first request of each session that names work."""
     first: dict[str, str] = {}
     for piece in found:
@@ -211,15 +211,15 @@ def _named(files: tuple[str, ...]) -> str:
 
 
 def _listed(
-    found: list[Piece], names: dict[str, str], requests: dict[str, str], table: Prices
+    found: list[WorkPiece], names: dict[str, str], requests: dict[str, str], table: Prices
 ) -> Iterator[Worked]:
     """Each piece that did something, with what its sub-agents did."""
-    own: dict[str, list[Piece]] = {}
+    own: dict[str, list[WorkPiece]] = {}
     for piece in found:
         if not piece.is_idle and not piece.parent:
             own.setdefault(piece.session, []).append(piece)
     starts = {session: [piece.since for piece in pieces] for session, pieces in own.items()}
-    agents: dict[str, list[Piece]] = {}
+    agents: dict[str, list[WorkPiece]] = {}
     alone = []
     for piece in found:
         if piece.is_idle or not piece.parent:
@@ -235,7 +235,7 @@ def _listed(
 
 
 def _worked(
-    piece: Piece, agents: list[Piece], names: dict[str, str], requests: dict[str, str], table: Prices
+    piece: WorkPiece, agents: list[WorkPiece], names: dict[str, str], requests: dict[str, str], table: Prices
 ) -> Worked:
     every = [piece, *agents]
 
@@ -265,7 +265,7 @@ def _worked(
     )
 
 
-def _wall_clock(found: Iterable[Piece]) -> float:
+def _wall_clock(found: Iterable[WorkPiece]) -> float:
     """The minutes in which any of them was at work."""
     took, latest = 0, -OPEN
     for piece in sorted(found, key=lambda piece: piece.since):
@@ -340,7 +340,7 @@ def _names_file(wanted: tuple[str, ...], path: str) -> bool:
     return parts[-len(wanted) :] == wanted or parts[: len(wanted)] == wanted
 
 
-def _who(piece: Piece, names: dict[str, str]) -> dict[str, Any]:
+def _who(piece: WorkPiece, names: dict[str, str]) -> dict[str, Any]:
     """Return which piece of work, of whom and when: what is the same of a file it touched and of words it says."""
     session = piece.parent or piece.session
     return {
@@ -353,7 +353,7 @@ def _who(piece: Piece, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _touched(piece: Piece, path: str, names: dict[str, str]) -> Touched:
+def _touched(piece: WorkPiece, path: str, names: dict[str, str]) -> Touched:
     models = (each.get("model") for each in piece.objects("observations", "modelsUsed"))
     return Touched(
         path=path,
@@ -434,7 +434,7 @@ def search(
     )
 
 
-def _said(piece: Piece, asked: list[str], names: dict[str, str]) -> Said | None:
+def _said(piece: WorkPiece, asked: list[str], names: dict[str, str]) -> Said | None:
     places = dict(_places(piece))
     lowered = {where: text.casefold() for where, text in places.items()}
     if not all(any(word in text for text in lowered.values()) for word in asked):
@@ -452,7 +452,7 @@ def _said(piece: Piece, asked: list[str], names: dict[str, str]) -> Said | None:
     )
 
 
-def _places(piece: Piece) -> Iterator[tuple[str, str]]:
+def _places(piece: WorkPiece) -> Iterator[tuple[str, str]]:
     yield "title", f"{piece.title}\n{piece.summary}"
     for where in ("requests", "answers", "commits", "files"):
         field = "filesTouched" if where == "files" else where

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.sessions import revisions
-from graphstore.sessions.catalog import COPIED, EVER, MOVED, OTHERWISE, Catalog, Known, taken_back_by_reading
+from graphstore.sessions.catalog import (
+    COPIED,
+    EVER,
+    MOVED,
+    OTHERWISE,
+    Catalog,
+    KnownSession,
+    taken_back_by_reading,
+)
 from graphstore.sessions.joints import STRUCTURAL, Joint, Joints, has_entry, link_id, session_node, time_in
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION, SessionNode, stored
 from graphstore.sessions.transcripts.transcript import Segment, Transcript
@@ -56,7 +64,7 @@ class SessionPlan:
     """The entries of other files of which this one is the first to say what they were called."""
 
 
-class Writing:
+class SessionWriting:
     """The steps of one transaction. The catalog is kept up with them."""
 
     def __init__(self, store: Store, catalog: Catalog, plan: SessionPlan) -> None:
@@ -66,7 +74,7 @@ class Writing:
         self._adrift: list[Link] = []  # from segments that were taken back
         self._source = f"sessions:{plan.content['format']}"
 
-    def write(self, known: Known | None, due: list[OwnSegment], stale: list[str]) -> None:
+    def write(self, known: KnownSession | None, due: list[OwnSegment], stale: list[str]) -> None:
         """Write it. `known`: the session as it was; `due`: the segments to write; `stale`: those to take back."""
         plan, catalog = self._plan, self._catalog
         project = plan.content.get("project")
@@ -91,7 +99,7 @@ class Writing:
 
     # ---- nodes
 
-    def _session(self, known: Known | None) -> None:
+    def _session(self, known: KnownSession | None) -> None:
         plan, store = self._plan, self._store
         name = plan.content.get("name")
         since = plan.content.get("startedAt")
@@ -165,7 +173,7 @@ class Writing:
         about: Any = {"text": text, "tags": tags, "source": self._source, **how}
         self._store.revise(id, content, trigger=trigger, minor=minor, **about)
 
-    def _no_longer_first(self, session: Known) -> None:
+    def _no_longer_first(self, session: KnownSession) -> None:
         """The project began with another session than was known."""
         for id in session.nodes:
             node = self._standing(id)
@@ -301,7 +309,7 @@ class Writing:
                 if link.source in self._catalog.sessions:
                     self._move(link, session)
 
-    def _move(self, link: Link, session: Known) -> None:
+    def _move(self, link: Link, session: KnownSession) -> None:
         """Let a link into a session come from where its entry is known to lie now."""
         entry = link.metadata.get("last_shared_entry") or link.metadata.get("from_entry")
         transcript = self._plan.transcript

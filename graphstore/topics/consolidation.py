@@ -115,7 +115,7 @@ def consolidate(
     _refuse_bad(similar, at_least, summarise)
     wanted = _Wanted(
         None if kind is None else text_of("kind", kind),
-        None if topic is None else _Topic(text_of("topic", topic)),
+        None if topic is None else _TopicFilter(text_of("topic", topic)),
         OPEN if before is None else view._time(before, "before"),
     )
     with view._searching() as sight:
@@ -139,7 +139,7 @@ def _refuse_bad(similar: object, at_least: object, summarise: object) -> None:
         raise InvalidError(f"summarise {summarise!r} cannot be called. Give a function of a list of nodes.")
 
 
-class _Topic:
+class _TopicFilter:
     """A tag, or a key with or without a version (`auth`, `auth_v2`)."""
 
     def __init__(self, name: str) -> None:
@@ -155,7 +155,7 @@ class _Topic:
 
 class _Wanted(NamedTuple):
     kind: str | None
-    topic: _Topic | None
+    topic: _TopicFilter | None
     before: Instant
 
 

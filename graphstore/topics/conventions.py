@@ -36,7 +36,7 @@ _LATE_SUPERSESSION = re.compile(r"\[supersedes\s[^\[\]\n]*\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class TextHead:
     """What stands at the head of a text, and the text without it. `dated`: the date beside the tags, `prefixed`: the one in brackets."""
 
     text: str
@@ -99,7 +99,7 @@ class _Marks:
         self.supersedes += found
 
 
-def head_of(text: str) -> Head:
+def head_of(text: str) -> TextHead:
     """The marks at the head of a text. Raises InvalidError for a date that is none, for two dates of one kind, for `[SUPERSEDES]` of nothing.
 
     >>> head_of("#auth #decision @2026-01-30 Using JWT tokens").tags
@@ -112,7 +112,7 @@ def head_of(text: str) -> Head:
     marks, end = _Marks(), 0
     while (found := _MARK.match(text, end)) and marks.take(found):
         end = found.end()
-    return Head(
+    return TextHead(
         text[end:].lstrip() if end else text,
         tuple(dict.fromkeys(marks.tags)),
         tuple(dict.fromkeys(marks.supersedes)),

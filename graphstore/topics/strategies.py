@@ -15,7 +15,7 @@ OVERRIDING = frozenset({"supersedes", "transition", "corrects"})
 DEFAULT = "latest_wins"
 
 
-class Statement(Protocol):
+class TopicStatement(Protocol):
     """What a strategy sees of a statement. A `Node` is one."""
 
     @property
@@ -30,7 +30,7 @@ class Statement(Protocol):
     def recorded_at(self) -> datetime: ...
 
 
-class Joined(Protocol):
+class StatementLink(Protocol):
     """What a strategy sees of a link between two of the statements. A `Link` is one."""
 
     @property
@@ -51,12 +51,12 @@ class Decision(Value):
     why: str
 
 
-Strategy = Callable[[Sequence[Statement], Sequence[Joined]], Decision]
+Strategy = Callable[[Sequence[TopicStatement], Sequence[StatementLink]], Decision]
 Choice = str | Strategy
 """A strategy, or the name of one."""
 
 
-def latest_wins(statements: Sequence[Statement], links: Sequence[Joined] = ()) -> Decision:
+def latest_wins(statements: Sequence[TopicStatement], links: Sequence[StatementLink] = ()) -> Decision:
     """The latest in valid time, then the one recorded last, then the greater id. A late record of an earlier time does not win."""
     order = sorted(statements, key=lambda each: (each.valid_from, each.recorded_at, each.id), reverse=True)
     won = order[0].id if order else None
@@ -67,7 +67,7 @@ def latest_wins(statements: Sequence[Statement], links: Sequence[Joined] = ()) -
     return Decision(strategy="latest_wins", won=won, lost=tuple(each.id for each in order[1:]), why=why)
 
 
-def explicit_override(statements: Sequence[Statement], links: Sequence[Joined] = ()) -> Decision:
+def explicit_override(statements: Sequence[TopicStatement], links: Sequence[StatementLink] = ()) -> Decision:
     """The one that no other replaces by a link. Where several are left nothing is decided between them."""
     known = {each.id for each in statements}
     replaced = {
@@ -84,7 +84,7 @@ def explicit_override(statements: Sequence[Statement], links: Sequence[Joined] =
     return Decision(strategy="explicit_override", won=won, lost=lost, undecided=() if won else left, why=why)
 
 
-def versioned_topics(statements: Sequence[Statement], links: Sequence[Joined] = ()) -> Decision:
+def versioned_topics(statements: Sequence[TopicStatement], links: Sequence[StatementLink] = ()) -> Decision:
     """The highest version by number (`auth_v2` before `auth_v1`). What has no number, or shares the highest, is left undecided."""
     numbers = {each.id: version_of(each.key)[1] for each in statements}
     highest = max((number for number in numbers.values() if number is not None), default=None)
@@ -129,8 +129,8 @@ def strategy_for(
 def decide(
     choice: Choice | Mapping[str, Choice],
     topic: str,
-    statements: Sequence[Statement],
-    links: Sequence[Joined] = (),
+    statements: Sequence[TopicStatement],
+    links: Sequence[StatementLink] = (),
 ) -> Decision:
     """What the strategy for a topic decides. Raises InvalidError when a caller's own strategy gives something else than a decision on these."""
     name, strategy = strategy_for(choice, topic, {each.kind for each in statements})

@@ -284,7 +284,7 @@ def latest_on(
     if strategy != DEFAULT:
         strategy_for(strategy, plain)
     with view._searching() as sight:
-        found = _Topic(sight, topic, plain, kind, scope)
+        found = _TopicAnswer(sight, topic, plain, kind, scope)
         found.pass_versions()
         decision = found.decide(strategy)
         won = found.winner(decision)
@@ -320,7 +320,7 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
     """
     plain = topic_name(text_of("topic", topic))
     with view._searching() as sight:
-        found = _Topic(sight, topic, plain, kind, scope)
+        found = _TopicAnswer(sight, topic, plain, kind, scope)
         found.pass_versions()
         names = found.numbered(plain)
         past, current, planned = (
@@ -356,7 +356,7 @@ def settle(
     plain = topic_name(text_of("topic", topic))
     with store._verb():
         with store._searching() as sight:
-            found = _Topic(sight, topic, plain, kind, scope)
+            found = _TopicAnswer(sight, topic, plain, kind, scope)
             if found.by is None:
                 raise NotFoundError(_unknown(topic, found.nearest()))
             if found.by == "text":
@@ -397,7 +397,7 @@ def label_of(content: Json) -> str | None:
 # ---- finding ----------------------------------------------------------------------------------
 
 
-class _Statement(NamedTuple):
+class _TopicStatement(NamedTuple):
     id: str
     kind: str
     key: str | None
@@ -405,7 +405,7 @@ class _Statement(NamedTuple):
     recorded_at: datetime
 
 
-class _Topic(TopicRows):
+class _TopicAnswer(TopicRows):
     """What is known of a topic at one coordinate; bodies are read for what is shown."""
 
     # ------------------------------------------------------------------ deciding
@@ -425,7 +425,7 @@ class _Topic(TopicRows):
         statements = []
         for each in self.current:
             times = moment(each.since), moment(each.recorded)
-            statements.append(_Statement(self.id(each), self.kind(each), self.key(each), *times))
+            statements.append(_TopicStatement(self.id(each), self.kind(each), self.key(each), *times))
         return decide(strategy, topic_name(self.query), statements, self.joined())
 
     def winner(self, decision: Decision | None) -> TopicRow | None:

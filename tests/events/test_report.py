@@ -13,7 +13,7 @@ from graphstore import InvalidError, NotFoundError, events
 from graphstore.events.correlation import Activity, Happening, correlate
 from graphstore.events.recurrences import (
     Daily,
-    Following,
+    FollowedDeploys,
     Recurring,
     deploy_correlated,
     joined,
@@ -336,10 +336,10 @@ def test_episodes_of_several_events_that_overlap_are_one():
 @pytest.mark.parametrize(
     ("deploys", "regressions", "expected"),
     [
-        ([0, 100, 200], [10, 130, 200], Following((0, 100 * SECOND, 200 * SECOND), 3)),
+        ([0, 100, 200], [10, 130, 200], FollowedDeploys((0, 100 * SECOND, 200 * SECOND), 3)),
         ([0, 100, 200], [31, 130, 200], None),
         ([0, 100], [10, 110], None),
-        ([0, 100, 200, 300, 400, 500], [10, 110, 210], Following((0, 100 * SECOND, 200 * SECOND), 6)),
+        ([0, 100, 200, 300, 400, 500], [10, 110, 210], FollowedDeploys((0, 100 * SECOND, 200 * SECOND), 6)),
         ([0, 100, 200, 300, 400, 500, 600], [10, 110, 210], None),
         ([0, 100, 200], [-1, 99, 199], None),
     ],

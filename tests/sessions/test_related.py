@@ -15,7 +15,7 @@ from graphstore import GraphStore, sessions
 from graphstore.errors import InvalidError
 from graphstore.sessions import SessionNode, connect
 from graphstore.sessions.related import FOUND
-from graphstore.sessions.segments.likeness import Limits, Subject, connections, names_in
+from graphstore.sessions.segments.likeness import LikenessLimits, Subject, connections, names_in
 from graphstore.values.models import Link
 from graphstore.values.vocabulary import KINDS
 from tests.conftest import Clock, day, shared_data
@@ -23,7 +23,7 @@ from tests.conftest import Clock, day, shared_data
 pytestmark = pytest.mark.served
 
 DAY = 86_400 * 1_000_000
-LIMITS = Limits(30 * DAY, 0.2, 50)
+LIMITS = LikenessLimits(30 * DAY, 0.2, 50)
 LEVELS = ("project", "task", "user", "model", "tool", "skill", "subagent")
 
 

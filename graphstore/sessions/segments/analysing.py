@@ -16,7 +16,7 @@ from graphstore.errors import InvalidError
 from graphstore.sessions.segments import rules
 from graphstore.sessions.segments.nodes import SessionNode
 from graphstore.sessions.transcripts.file_formats import stepper
-from graphstore.sessions.transcripts.steps import Message, Step, Stopped, Summed
+from graphstore.sessions.transcripts.steps import SpokenMessage, Step, Stopped, SummaryStep
 from graphstore.values.models import Json
 from graphstore.values.period import instant, iso
 
@@ -61,7 +61,9 @@ class Work:
         steps = stepper(self.header.format)
         for entry, body in self.entries():
             for step in steps(body):
-                if not (beside and entry.sidechain and isinstance(step, Message | Stopped | Summed)):
+                if not (
+                    beside and entry.sidechain and isinstance(step, SpokenMessage | Stopped | SummaryStep)
+                ):
                     yield step
 
     def started(self) -> datetime:
@@ -80,7 +82,7 @@ class Work:
 
     def request(self) -> str | None:
         """The first text of the user, without the wrappers of commands and reminders; None where there is none."""
-        messages = (step for step in self.steps() if isinstance(step, Message))
+        messages = (step for step in self.steps() if isinstance(step, SpokenMessage))
         return next((each.text for each in messages if each.who == "user" and rules.asks(each.text)), None)
 
     def text(self, limit: int | None = None) -> str:
@@ -135,9 +137,9 @@ class Work:
 
 def _paragraphs(work: Work) -> Iterator[str]:
     for step in work.steps():
-        if isinstance(step, Message):
+        if isinstance(step, SpokenMessage):
             yield f"{step.who}: {step.text}"
-        elif isinstance(step, Summed):
+        elif isinstance(step, SummaryStep):
             yield f"{step.how} summary: {step.text}"
 
 

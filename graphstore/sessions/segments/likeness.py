@@ -36,7 +36,7 @@ _NEARLY = 1e-9  # sums of thirds and fifths miss a threshold by less
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class LessonWords:
     """A lesson as its words: those of its summary and its tags."""
 
     id: str
@@ -57,12 +57,12 @@ class Subject:
     topics: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     techniques: frozenset[str] = frozenset()
-    lessons: tuple[Lesson, ...] = ()
+    lessons: tuple[LessonWords, ...] = ()
     errors: Mapping[str, str] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
 
 
-class Connection(NamedTuple):
+class FoundConnection(NamedTuple):
     """A link to be: `source kind target`, why, and by how much. What is symmetric reads from the later to the earlier."""
 
     source: str
@@ -72,7 +72,7 @@ class Connection(NamedTuple):
     metadata: Json
 
 
-class Limits(NamedTuple):
+class LikenessLimits(NamedTuple):
     """How far back is looked (microseconds), how alike is alike, and how many of a kind one piece leads to."""
 
     window: Instant
@@ -101,15 +101,17 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
 
 
 def connections(
-    subjects: Iterable[Subject], limits: Limits, joined: Callable[[str, str], bool] = lambda one, other: False
-) -> list[Connection]:
+    subjects: Iterable[Subject],
+    limits: LikenessLimits,
+    joined: Callable[[str, str], bool] = lambda one, other: False,
+) -> list[FoundConnection]:
     """Every connection among the subjects, the same whatever their order. `joined`: whether two have a closer link already.
 
     Each takes the best to earlier ones, in the order of time, while both have room: what comes later takes nothing from what is linked.
     """
     ordered = sorted(subjects, key=lambda subject: (subject.since, subject.id))
     place_of = {subject.id: place for place, subject in enumerate(ordered)}
-    offered: defaultdict[int, list[Connection]] = defaultdict(list)
+    offered: defaultdict[int, list[FoundConnection]] = defaultdict(list)
     for finder in (_references, _lessons, _failures, _semantic, _techniques):
         for each in finder(ordered, limits):
             offered[max(place_of[each.source], place_of[each.target])].append(each)
@@ -122,7 +124,7 @@ def connections(
     return found
 
 
-def _with_room(offered: Mapping[int, Sequence[Connection]]) -> Iterator[Connection]:
+def _with_room(offered: Mapping[int, Sequence[FoundConnection]]) -> Iterator[FoundConnection]:
     """What is offered to each, as long as neither end has so many."""
     taken: Counter[str] = Counter()
     for place in sorted(offered):
@@ -166,14 +168,14 @@ def _nearest(found: Mapping[int, float], most: int) -> list[int]:
     return nsmallest(most, found, key=lambda place: (-found[place], -place))
 
 
-def _references(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
+def _references(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
     known = {subject.id for subject in ordered}
     for subject in ordered:
         for name in sorted((subject.names & known) - {subject.id}):
-            yield Connection(subject.id, "reference", name, f"its text names {name}", {})
+            yield FoundConnection(subject.id, "reference", name, f"its text names {name}", {})
 
 
-def _semantic(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
+def _semantic(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
     tags, topics, words = _Places(), _Places(), _Places()
     tags_of, topics_of = [len(each.tags) for each in ordered], [len(each.topics) for each in ordered]
     words_of = [len(each.words) for each in ordered]
@@ -215,7 +217,7 @@ def _part(shared: int, one: frozenset[str], other: frozenset[str]) -> float:
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-def _alike(score: float, later: Subject, earlier: Subject) -> Connection:
+def _alike(score: float, later: Subject, earlier: Subject) -> FoundConnection:
     shared = [
         f"{what} {_some(one & other)}"
         for what, one, other in (
@@ -226,16 +228,16 @@ def _alike(score: float, later: Subject, earlier: Subject) -> Connection:
         if one & other
     ]
     reason = f"they share {'; '.join(shared)}"
-    return Connection(later.id, "semantic", earlier.id, reason, {"similarity": score})
+    return FoundConnection(later.id, "semantic", earlier.id, reason, {"similarity": score})
 
 
-def _lessons(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
+def _lessons(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
     by_level: defaultdict[str, _Places] = defaultdict(_Places)
-    lessons: list[tuple[int, Lesson]] = []  # each lesson with the place of its piece of work
+    lessons: list[tuple[int, LessonWords]] = []  # each lesson with the place of its piece of work
     begins: list[int] = []  # the place among lessons where those of a piece begin
     for place, subject, first in _firsts(ordered, limits.window):
         since = begins[first] if first < place else len(lessons)
-        best: dict[int, tuple[float, str, Lesson]] = {}
+        best: dict[int, tuple[float, str, LessonWords]] = {}
         for lesson in subject.lessons:
             for number, shared in by_level[lesson.level].counts(lesson.words, since).items():
                 where, other = lessons[number]
@@ -247,14 +249,14 @@ def _lessons(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]
             below, id, lesson = best[where]
             reason = f"it applies a {lesson.level} lesson: {lesson.summary}"
             metadata = {"similarity": -below, "lessonId": id}
-            yield Connection(subject.id, "lesson_application", ordered[where].id, reason, metadata)
+            yield FoundConnection(subject.id, "lesson_application", ordered[where].id, reason, metadata)
         begins.append(len(lessons))
         for lesson in subject.lessons:
             by_level[lesson.level].add(len(lessons), lesson.words)
             lessons.append((place, lesson))
 
 
-def _failures(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
+def _failures(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
     meeting = _Places()
     for place, subject, first in _firsts(ordered, limits.window):
         for other in _nearest(meeting.counts(subject.errors, first), limits.most):
@@ -262,16 +264,16 @@ def _failures(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection
         meeting.add(place, subject.errors)
 
 
-def _failed(later: Subject, earlier: Subject) -> Connection:
+def _failed(later: Subject, earlier: Subject) -> FoundConnection:
     same = sorted(later.errors.keys() & earlier.errors.keys())
     metadata: Json = {"patternId": same[0]}
     if same[1:]:
         metadata["otherPatternIds"] = same[1:]
     errors = "; ".join(later.errors[pattern] for pattern in same[:_NAMED])
-    return Connection(later.id, "failure_pattern", earlier.id, f"the same failure: {errors}", metadata)
+    return FoundConnection(later.id, "failure_pattern", earlier.id, f"the same failure: {errors}", metadata)
 
 
-def _techniques(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
+def _techniques(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
     using = _Places()
     for place, subject, first in _firsts(ordered, limits.window):
         found = {}
@@ -282,11 +284,11 @@ def _techniques(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connecti
         for other in _nearest(found, limits.most):
             reason = f"both use {_some(subject.techniques & ordered[other].techniques)}"
             metadata = {"similarity": round(found[other], 6)}
-            yield Connection(subject.id, "technique_shared", ordered[other].id, reason, metadata)
+            yield FoundConnection(subject.id, "technique_shared", ordered[other].id, reason, metadata)
         using.add(place, subject.techniques)
 
 
-def _projects(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
+def _projects(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
     """The first piece of each session with the last one before it of another session on the same project: so a project is a chain."""
     last: dict[
         str, list[Subject]
@@ -301,7 +303,7 @@ def _projects(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection
             begun.add((subject.project, subject.session))
             if others and subject.since - others[0].since <= limits.window:
                 reason = f"another session on {subject.project}"
-                yield Connection(subject.id, "project_related", others[0].id, reason, {})
+                yield FoundConnection(subject.id, "project_related", others[0].id, reason, {})
         last[subject.project] = [subject, *others[:1]]
 
 

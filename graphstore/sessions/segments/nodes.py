@@ -51,7 +51,7 @@ Time = Annotated[str, AfterValidator(_an_instant)]
 """ISO 8601 with an offset, as it was written."""
 
 
-class Part(Value):
+class NodePart(Value):
     """A part of a node. Unknown fields are kept."""
 
     model_config = ConfigDict(
@@ -63,10 +63,10 @@ class Part(Value):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=NodePart)
 
 
-class SourceSegment(Part):
+class SourceSegment(NodePart):
     """The entries it was made from: from which to which, and how many that have content."""
 
     start_entry_id: str
@@ -74,7 +74,7 @@ class SourceSegment(Part):
     entry_count: Count
 
 
-class NodeSource(Part):
+class NodeSource(NodePart):
     """Where in which session it was. `digest`: of the segment's bytes."""
 
     session_file: str
@@ -86,7 +86,7 @@ class NodeSource(Part):
     format: str | None = None
 
 
-class NodeClassification(Part):
+class NodeClassification(NodePart):
     """What kind of work it was."""
 
     type: NodeType
@@ -97,7 +97,7 @@ class NodeClassification(Part):
     frameworks: list[str] | None = None
 
 
-class Decision(Part):
+class KeyDecision(NodePart):
     """What was decided, why, and instead of what."""
 
     what: str
@@ -105,7 +105,7 @@ class Decision(Part):
     alternatives_considered: list[str]
 
 
-class ErrorSummary(Part):
+class ErrorSummary(NodePart):
     """An error that was met, and whether it was overcome within the segment."""
 
     type: str
@@ -113,12 +113,12 @@ class ErrorSummary(Part):
     resolved: bool
 
 
-class NodeContent(Part):
+class NodeContent(NodePart):
     """What happened. `title`: what was done, in a line; `commits`: the first lines of their messages; `idle`: why it is no piece of work."""
 
     summary: str
     outcome: Outcome
-    key_decisions: list[Decision]
+    key_decisions: list[KeyDecision]
     files_touched: list[str]
     tools_used: list[str]
     errors_seen: list[ErrorSummary]
@@ -129,7 +129,7 @@ class NodeContent(Part):
     idle: str | None = None
 
 
-class Lesson(Part):
+class Lesson(NodePart):
     """Something learned, at one level."""
 
     level: LessonLevel
@@ -140,7 +140,7 @@ class Lesson(Part):
     actionable: str | None = None
 
 
-class LessonsByLevel(Part):
+class LessonsByLevel(NodePart):
     """What was learned, a list for each level. Each lesson says the level of its list."""
 
     project: list[Lesson]
@@ -166,7 +166,7 @@ class LessonsByLevel(Part):
         return [lesson for level in LEVELS for lesson in getattr(self, level)]
 
 
-class ModelUsage(Part):
+class ModelUsage(NodePart):
     """What one model took, in tokens and US dollars."""
 
     provider: str
@@ -178,7 +178,7 @@ class ModelUsage(Part):
     cost: Amount
 
 
-class ModelQuirk(Part):
+class ModelQuirk(NodePart):
     """Something a model does that one would not expect."""
 
     model: str
@@ -188,7 +188,7 @@ class ModelQuirk(Part):
     severity: Level
 
 
-class ToolError(Part):
+class ToolError(NodePart):
     """A tool used wrongly."""
 
     tool: str
@@ -198,7 +198,7 @@ class ToolError(Part):
     was_retried: bool
 
 
-class ModelObservations(Part):
+class ModelObservations(NodePart):
     """How the models behaved."""
 
     models_used: list[ModelUsage]
@@ -208,7 +208,7 @@ class ModelObservations(Part):
     tool_use_errors: list[ToolError]
 
 
-class NodeMetadata(Part):
+class NodeMetadata(NodePart):
     """When it was, how long, what it cost (US dollars); when and by what it was analysed."""
 
     tokens_used: Count
@@ -220,7 +220,7 @@ class NodeMetadata(Part):
     schema_version: Count | None = None
 
 
-class SemanticData(Part):
+class SemanticData(NodePart):
     """By what it is found."""
 
     tags: list[str]
@@ -229,7 +229,7 @@ class SemanticData(Part):
     concepts: list[str] | None = None
 
 
-class DaemonDecision(Part):
+class DaemonDecision(NodePart):
     """A decision of the analyser. `needs_review`: it was made without much ground."""
 
     timestamp: Time
@@ -238,7 +238,7 @@ class DaemonDecision(Part):
     needs_review: bool | None = None
 
 
-class DaemonMeta(Part):
+class DaemonMeta(NodePart):
     """How the analysis went."""
 
     decisions: list[DaemonDecision]
@@ -247,7 +247,7 @@ class DaemonMeta(Part):
     segment_token_count: Count | None = None
 
 
-class SessionNode(Part):
+class SessionNode(NodePart):
     """A discrete piece of work, read from a segment of a session.
 
     An analysis has no id and no version yet: the store gives them.
@@ -290,7 +290,7 @@ class SessionNode(Part):
         return tuple(dict.fromkeys(tag for tag in self.semantic.tags if tag.strip()))
 
 
-class Edge(Part):
+class NodeEdge(NodePart):
     """A link between two nodes as a file says it."""
 
     id: Text

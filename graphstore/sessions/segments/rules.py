@@ -19,15 +19,15 @@ from graphstore.sessions.segments import lexicon as known
 from graphstore.sessions.segments import sayings
 from graphstore.sessions.segments.nodes import LEVELS, UNPRICED
 from graphstore.sessions.transcripts.steps import (
-    Answered,
-    Call,
-    Message,
-    Ran,
     Spending,
+    SpokenMessage,
     Step,
     Stopped,
-    Summed,
-    Took,
+    SummaryStep,
+    TokensTaken,
+    ToolAnswer,
+    ToolCall,
+    UserCommand,
     summed,
 )
 from graphstore.values.models import Json
@@ -75,7 +75,7 @@ _NAME = re.compile(r"[^\W_]")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
 
 
-class Verdict(NamedTuple):
+class OutcomeVerdict(NamedTuple):
     """How it came out, and where that was a guess."""
 
     outcome: str
@@ -112,7 +112,7 @@ class Findings:
         self.commits: dict[str, None] = {}  # the first lines of their messages
         self.commit_messages: list[str] = []
         self.reported_since_commit = False
-        self.summaries: list[Summed] = []
+        self.summaries: list[SummaryStep] = []
         self.commands: list[str] = []
         self.looked = 0
         self.tools: dict[str, None] = {}
@@ -120,10 +120,10 @@ class Findings:
         self.errors: list[_Error] = []
         self.stopped: Stopped | None = None
         self.last: Step | None = None
-        self.since_request: list[Answered] = []
+        self.since_request: list[ToolAnswer] = []
         self.was_broken = False  # before anything was written
         self._open: dict[tuple[str, str], list[_Error]] = {}  # errors not resolved, by tool and what about
-        self._pending: dict[str, Call] = {}
+        self._pending: dict[str, ToolCall] = {}
         self._spending = Spending()
         self._kept = 0
 
@@ -131,28 +131,28 @@ class Findings:
 
     def take(self, step: Step) -> None:
         """Add one step."""
-        if isinstance(step, Took):
+        if isinstance(step, TokensTaken):
             if step.model or step.provider:
                 self._spending.take(step)
             return
         self.stopped = None  # why the last answer stopped, while nothing came after it
-        if isinstance(step, Message):
+        if isinstance(step, SpokenMessage):
             self._take_text(step)
-        elif isinstance(step, Call):
+        elif isinstance(step, ToolCall):
             self._pending[step.id] = step
             self.tools.setdefault(step.tool)
-        elif isinstance(step, Answered):
+        elif isinstance(step, ToolAnswer):
             self._take_answer(step)
-        elif isinstance(step, Ran):
+        elif isinstance(step, UserCommand):
             self.commands.append(step.command)
             self._judge("bash", step.command, step.output, "", step.failed)
-        elif isinstance(step, Summed):
+        elif isinstance(step, SummaryStep):
             self.summaries.append(step)
         elif isinstance(step, Stopped):
             self._take_stop(step)
         self.last = step
 
-    def _take_text(self, message: Message) -> None:
+    def _take_text(self, message: SpokenMessage) -> None:
         if message.who == "assistant":
             self.answers.append(message.text)
             self.reported_since_commit = bool(self.commits)
@@ -164,7 +164,7 @@ class Findings:
         self._kept += len(self.requests[-1])
         self.since_request = []
 
-    def _take_answer(self, answer: Answered) -> None:
+    def _take_answer(self, answer: ToolAnswer) -> None:
         call = self._pending.pop(answer.call, None)
         tool = call.tool if call else answer.tool or ""
         if tool:
@@ -186,7 +186,7 @@ class Findings:
             for error in self._open.pop(_ANSWER, ()):
                 error.resolved = True
 
-    def _touch(self, call: Call) -> None:
+    def _touch(self, call: ToolCall) -> None:
         name = _plain_name(call.tool)
         if name in known.RUNNING:
             self.commands.append(main_argument(call.arguments))
@@ -313,10 +313,10 @@ class Findings:
     @property
     def is_cut(self) -> bool:
         """Whether it ends with an interruption, or with a call that the user refused."""
-        refused = isinstance(self.last, Answered) and self.last.refused
+        refused = isinstance(self.last, ToolAnswer) and self.last.refused
         return refused or (self.stopped is not None and self.stopped.why == "aborted")
 
-    def outcome(self, kept: bool | None = None) -> Verdict:
+    def outcome(self, kept: bool | None = None) -> OutcomeVerdict:
         """How it came out, by the first of these rules that has ground. `kept`: whether the session went on from this work; None: it ends with it.
 
         Aborted, or a call refused, and nothing after it → abandoned, unless the session went on from there; the last answer failed → failed; the user's
@@ -327,30 +327,30 @@ class Findings:
         stopped = self.stopped.why if self.stopped is not None else None
         cut = self.is_cut
         if cut and not kept:
-            return Verdict("abandoned", [])
+            return OutcomeVerdict("abandoned", [])
         if stopped == "error":
-            return Verdict("failed", [])
+            return OutcomeVerdict("failed", [])
         verdict = self._in_their_words()
         if verdict:
-            return Verdict(verdict, [])
+            return OutcomeVerdict(verdict, [])
         if self.requests and not self.answers and not self.tools:
-            return Verdict("abandoned", [])
+            return OutcomeVerdict("abandoned", [])
         if self.commits and self.reported_since_commit:
-            return Verdict("success", [])
+            return OutcomeVerdict("success", [])
         open_errors = [
             error for error in self.errors if not (error.resolved or error.passed or _only_looked(error))
         ]
         if cut:
-            return Verdict("success" if self.answers and not open_errors else "partial", [])
+            return OutcomeVerdict("success" if self.answers and not open_errors else "partial", [])
         written = any(touch.written for touch in self.files.values())
-        if isinstance(self.last, Answered) and self.last.failed:
-            return Verdict("partial" if written else "failed", [])
-        if stopped == "done" or (isinstance(self.last, Message) and self.last.who == "assistant"):
-            return Verdict("partial" if open_errors else "success", [])
+        if isinstance(self.last, ToolAnswer) and self.last.failed:
+            return OutcomeVerdict("partial" if written else "failed", [])
+        if stopped == "done" or (isinstance(self.last, SpokenMessage) and self.last.who == "assistant"):
+            return OutcomeVerdict("partial" if open_errors else "success", [])
         if self.silent:
-            return Verdict("partial", [])
+            return OutcomeVerdict("partial", [])
         why = "ends in the middle of the work" if self.tools else "does not say how it ended"
-        return Verdict("partial", [_doubt("Outcome set to partial", f"the segment {why}")])
+        return OutcomeVerdict("partial", [_doubt("Outcome set to partial", f"the segment {why}")])
 
     def _in_their_words(self) -> str | None:
         """What the user's last words say of the work, where there was any before them."""

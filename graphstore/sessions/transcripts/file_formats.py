@@ -8,12 +8,19 @@ from typing import Any, BinaryIO
 
 from orjson import JSONDecodeError, loads
 
-from graphstore.sessions.transcripts.lines import ClaudeReading, Format, Lines, PiReading, Reading, Warnings
+from graphstore.sessions.transcripts.lines import (
+    ClaudeReading,
+    Format,
+    Lines,
+    PiReading,
+    SessionReading,
+    Warnings,
+)
 from graphstore.sessions.transcripts.other_agents import OTHER_READINGS, STEPS, agent_of
 from graphstore.sessions.transcripts.steps import Step, steps
 
 FORMATS: tuple[Format, ...] = ("pi", "claude", "codex", "copilot", "gemini", "opencode")
-READINGS: Mapping[str, type[Reading]] = {"pi": PiReading, "claude": ClaudeReading, **OTHER_READINGS}
+READINGS: Mapping[str, type[SessionReading]] = {"pi": PiReading, "claude": ClaudeReading, **OTHER_READINGS}
 _CLAUDE_SIGNS = frozenset({"uuid", "parentUuid", "leafUuid", "sessionId", "_type"})
 _LOOKED_AT = 100
 _HEAD = 256

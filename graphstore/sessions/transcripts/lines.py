@@ -223,7 +223,7 @@ def moment_of(value: Any) -> tuple[datetime | None, str | None]:
 # ---- from objects to entries ------------------------------------------------------------------
 
 
-class Reading:
+class SessionReading:
     """What is known of a file while its objects come by."""
 
     def __init__(self, path: Path, warnings: Warnings) -> None:
@@ -367,7 +367,7 @@ class Reading:
                 walked[at] = 2
 
 
-class PiReading(Reading):
+class PiReading(SessionReading):
     """Entries of pi. Without ids (version 1) they are chained in the order of the file."""
 
     def take(self, piece: Found) -> None:
@@ -472,7 +472,7 @@ class PiReading(Reading):
         )
 
 
-class ClaudeReading(Reading):
+class ClaudeReading(SessionReading):
     """Entries of Claude Code. There is no header line, unless an extraction wrote one; sidechains have a flag."""
 
     def __init__(self, path: Path, warnings: Warnings) -> None:

@@ -16,15 +16,23 @@ from zlib import crc32
 
 from orjson import JSONDecodeError, loads
 
-from graphstore.sessions.transcripts.lines import Format, Found, Header, Reading, Warnings, moment_of, text_in
+from graphstore.sessions.transcripts.lines import (
+    Format,
+    Found,
+    Header,
+    SessionReading,
+    Warnings,
+    moment_of,
+    text_in,
+)
 from graphstore.sessions.transcripts.steps import (
-    Answered,
-    Call,
-    Message,
+    SpokenMessage,
     Step,
     Stopped,
-    Summed,
-    Took,
+    SummaryStep,
+    TokensTaken,
+    ToolAnswer,
+    ToolCall,
     as_count,
     as_list,
     as_object,
@@ -161,7 +169,7 @@ def _placed(text: str, spans: list[tuple[int, int, Any]]) -> Iterator[Found]:
 # ---- from objects to entries -----------------------------------------------------------------------
 
 
-class ChainReading(Reading):
+class ChainReading(SessionReading):
     """Entries that follow one another in the order of the file."""
 
     format: Format
@@ -389,7 +397,7 @@ class CodexSteps:
             self.model = text_in(payload, "model") or self.model
             self._folder = text_in(payload, "cwd") or self._folder
         elif kind == "compacted":
-            yield Summed("compaction", text_in(payload, "message") or "")
+            yield SummaryStep("compaction", text_in(payload, "message") or "")
         elif kind == "event_msg":
             yield from self._event(payload)
         else:
@@ -409,7 +417,7 @@ class CodexSteps:
             if used and (total is None or total != self._counted):
                 self._counted = total
                 taken, made, cached = counts(used, "input_tokens", "output_tokens", "cached_input_tokens")
-                yield Took(None, "openai", self.model, max(0, taken - cached), made, cached)
+                yield TokensTaken(None, "openai", self.model, max(0, taken - cached), made, cached)
 
     def _item(self, payload: Json) -> Iterator[Step]:
         kind, call = payload.get("type"), text_in(payload, "call_id") or text_in(payload, "id") or ""
@@ -420,18 +428,18 @@ class CodexSteps:
         elif kind in ("function_call_output", "custom_tool_call_output"):
             text, failed = _output(payload.get("output"))
             for number in range(self._patches.get(call, 1)):
-                yield Answered(f"{call}#{number}" if number else call, None, text, failed)
+                yield ToolAnswer(f"{call}#{number}" if number else call, None, text, failed)
 
     def _message(self, payload: Json) -> Iterator[Step]:
         text = _plain(payload.get("content"))
         if payload.get("role") == "assistant":
             if text.strip():
-                yield Message("assistant", text.strip())
+                yield SpokenMessage("assistant", text.strip())
         elif payload.get("role") == "user":
             if _ABORTED.match(text):
                 yield Stopped("aborted")
             elif not _GIVEN.match(text) and (words := own_words(text)):
-                yield Message("user", words)
+                yield SpokenMessage("user", words)
 
     def _call(self, call: str, payload: Json) -> Iterator[Step]:
         tool = text_in(payload, "name") or "shell"
@@ -445,12 +453,14 @@ class CodexSteps:
         files = _PATCHED.findall(patch) if isinstance(patch, str) and "*** Begin Patch" in patch else []
         folder = text_in(given, "workdir") or self._folder
         if not files:
-            yield Call(call, tool, {**given, **({"command": command} if command else {})}, self.model, folder)
+            yield ToolCall(
+                call, tool, {**given, **({"command": command} if command else {})}, self.model, folder
+            )
             return
         self._patches[call] = len(files)
         for number, file in enumerate(files):
             id = f"{call}#{number}" if number else call
-            yield Call(id, "apply_patch", {"path": file.strip()}, self.model, folder)
+            yield ToolCall(id, "apply_patch", {"path": file.strip()}, self.model, folder)
 
 
 class CopilotSteps:
@@ -468,7 +478,7 @@ class CopilotSteps:
         self._model = next(filter(None, named), self._model)
         if kind == "user.message":
             if words := own_words(text_in(data, "content") or ""):
-                yield Message("user", words)
+                yield SpokenMessage("user", words)
         elif kind == "assistant.message":
             yield from self._answer(data)
         elif kind == "tool.execution_start":
@@ -482,11 +492,11 @@ class CopilotSteps:
             )
             failed = data.get("success") is False
             refused = failed and error.get("code") in ("denied", "rejected", "aborted")
-            yield Answered(
+            yield ToolAnswer(
                 text_in(data, "toolCallId") or "", text_in(data, "toolName"), text, failed, refused
             )
         elif kind == "session.compaction_complete":
-            yield Summed("compaction", text_in(data, "summaryContent") or "")
+            yield SummaryStep("compaction", text_in(data, "summaryContent") or "")
         elif kind == "abort":
             yield Stopped("aborted")
         elif kind == "session.error":
@@ -495,15 +505,15 @@ class CopilotSteps:
             for model, metrics in as_object(data.get("modelMetrics")).items():
                 used = as_object(as_object(metrics).get("usage"))
                 taken, read, written = counts(used, "inputTokens", "cacheReadTokens", "cacheWriteTokens")
-                yield Took(None, "github", str(model), max(0, taken - read), 0, read, written)
+                yield TokensTaken(None, "github", str(model), max(0, taken - read), 0, read, written)
 
     def _answer(self, data: Json) -> Iterator[Step]:
         for request in as_objects(data.get("toolRequests")):
             yield from self._call(request, "name")
         if text := (text_in(data, "content") or "").strip():
-            yield Message("assistant", text)
+            yield SpokenMessage("assistant", text)
         if made := as_count(data.get("outputTokens")):
-            yield Took(text_in(data, "messageId"), "github", self._model, 0, made)
+            yield TokensTaken(text_in(data, "messageId"), "github", self._model, 0, made)
         if not data.get("toolRequests") and text:
             yield Stopped("done")
 
@@ -511,7 +521,7 @@ class CopilotSteps:
         id = text_in(data, "toolCallId") or ""
         if id not in self._called:
             self._called.add(id)
-            yield Call(id, text_in(data, name) or "", _arguments(data.get("arguments")), self._model)
+            yield ToolCall(id, text_in(data, name) or "", _arguments(data.get("arguments")), self._model)
 
 
 def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
@@ -521,11 +531,11 @@ def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
     id = text_in(body, "callId") or text_in(body, "tool_call_id") or ""
     if said == "user":
         if words := own_words(text):
-            yield Message("user", words)
+            yield SpokenMessage("user", words)
     elif said == "assistant":
         asked = [as_object(each) for each in as_list(body.get("tool_calls"))]
         if text.strip():
-            yield Message("assistant", text.strip())
+            yield SpokenMessage("assistant", text.strip())
         for each in asked:
             named = as_object(each.get("function"))
             yield _called(
@@ -540,10 +550,10 @@ def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
             yield _called(id, tool, _arguments(body.get("arguments")))
         refused = result.get("type") in ("rejected", "denied")
         failed = refused or result.get("type") in ("failure", "error")
-        yield Answered(id, tool, text_in(result, "log") or text, failed, refused)
+        yield ToolAnswer(id, tool, text_in(result, "log") or text, failed, refused)
 
 
-def _called(id: str, tool: str, given: Json) -> Call:
+def _called(id: str, tool: str, given: Json) -> ToolCall:
     """A call; an editor that is told what to do is called by that."""
     does = given.get("command")
     if tool == "str_replace_editor" and does in ("view", "create"):
@@ -551,7 +561,7 @@ def _called(id: str, tool: str, given: Json) -> Call:
     given = {
         name: value for name, value in given.items() if name != "command" or tool not in ("view", "create")
     }
-    return Call(id, tool, given, "")
+    return ToolCall(id, tool, given, "")
 
 
 def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
@@ -559,7 +569,7 @@ def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
     kind, text, model = body.get("type"), _plain(body.get("content")), str(body.get("model") or "")
     if kind == "user":
         if words := own_words(text):
-            yield Message("user", words)
+            yield SpokenMessage("user", words)
         return
     if kind == "error":
         yield Stopped("error", text)
@@ -567,20 +577,22 @@ def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
         return
     calls = as_objects(body.get("toolCalls"))
     if text.strip() and calls:
-        yield Message("assistant", text.strip())
+        yield SpokenMessage("assistant", text.strip())
     for each in calls:
         id, tool, status = text_in(each, "id") or "", text_in(each, "name") or "", each.get("status")
-        yield Call(id, tool, as_object(each.get("args")), model)
+        yield ToolCall(id, tool, as_object(each.get("args")), model)
         if "result" in each or status in ("success", "error", "cancelled"):
             failed = status in ("error", "cancelled")
-            yield Answered(id, tool, _responses(each.get("result")), failed, status == "cancelled")
+            yield ToolAnswer(id, tool, _responses(each.get("result")), failed, status == "cancelled")
     if text.strip() and not calls:
-        yield Message("assistant", text.strip())
+        yield SpokenMessage("assistant", text.strip())
         yield Stopped("done")
     tokens = as_object(body.get("tokens"))
     if tokens:
         taken, made, thought, cached = counts(tokens, "input", "output", "thoughts", "cached")
-        yield Took(text_in(body, "id"), "google", model, max(0, taken - cached), made + thought, cached)
+        yield TokensTaken(
+            text_in(body, "id"), "google", model, max(0, taken - cached), made + thought, cached
+        )
 
 
 def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
@@ -590,23 +602,23 @@ def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
     folder = text_in(as_object(info.get("path")), "cwd")
     if role == "user":
         if words := own_words(_texts(body)):
-            yield Message("user", words)
+            yield SpokenMessage("user", words)
         return
     if role != "assistant":
         return
     if info.get("summary") is True:
-        yield Summed("compaction", _texts(body))
+        yield SummaryStep("compaction", _texts(body))
     for part in as_objects(body.get("parts")) if info.get("summary") is not True else ():
         if part.get("type") == "text" and (said := (text_in(part, "text") or "").strip()):
-            yield Message("assistant", said)
+            yield SpokenMessage("assistant", said)
         elif part.get("type") == "tool":
             state, id = as_object(part.get("state")), text_in(part, "callID") or ""
             tool = text_in(part, "tool") or ""
-            yield Call(id, tool, as_object(state.get("input")), model, folder)
+            yield ToolCall(id, tool, as_object(state.get("input")), model, folder)
             if state.get("status") in ("completed", "error"):
                 [code] = counts(as_object(state.get("metadata")), "exit")
                 failed = state["status"] == "error" or code > 0
-                yield Answered(id, tool, text_in(state, "error") or text_in(state, "output") or "", failed)
+                yield ToolAnswer(id, tool, text_in(state, "error") or text_in(state, "output") or "", failed)
     tokens = as_object(info.get("tokens"))
     cost: Any = info.get("cost")
     if tokens:
@@ -614,7 +626,7 @@ def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
         read, written = counts(as_object(tokens.get("cache")), "read", "write")
         known = isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost > 0
         provider, priced = str(info.get("providerID") or ""), float(cost) if known else None
-        yield Took(text_in(info, "id"), provider, model, taken, made + thought, read, written, priced)
+        yield TokensTaken(text_in(info, "id"), provider, model, taken, made + thought, read, written, priced)
     error = as_object(info.get("error"))
     if error:
         aborted = error.get("name") == "MessageAbortedError"

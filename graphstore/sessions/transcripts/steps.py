@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SpokenMessage:
     """A text of the user or of the assistant, in the speaker's words alone."""
 
     who: Literal["user", "assistant"]
@@ -21,7 +21,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A tool that was called. `model` names who called it."""
 
     id: str
@@ -32,7 +32,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ToolAnswer:
     """What a tool gave back. `refused`: the user would not have it run."""
 
     call: str
@@ -43,7 +43,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class UserCommand:
     """A command that the user ran beside the agent."""
 
     command: str
@@ -52,7 +52,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class TokensTaken:
     """What a message took: tokens, and US dollars where the session says them.
 
     `message` is the same for all entries that one message was written in; None when nothing says. `in_parts`: a message may be written in several.
@@ -68,7 +68,7 @@ class Took:
     cost: float | None = None
     in_parts: bool = False
 
-    def goes_on(self, before: Took) -> bool:
+    def goes_on(self, before: TokensTaken) -> bool:
         """Whether it may be a part of the same message as the one before it: without an id, by the tokens that both took."""
         if not (self.in_parts and before.in_parts) or self.message is not None or before.message is not None:
             return False
@@ -87,7 +87,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
+class SummaryStep:
     """A summary of what went before, and the files it names."""
 
     how: Literal["compaction", "branch"]
@@ -99,9 +99,9 @@ class Spending:
     """What models took, each message once: the parts it was written in repeat what the whole took."""
 
     def __init__(self) -> None:
-        self._models: dict[tuple[str, str], dict[str, Took]] = {}
+        self._models: dict[tuple[str, str], dict[str, TokensTaken]] = {}
 
-    def take(self, took: Took) -> None:
+    def take(self, took: TokensTaken) -> None:
         """Add what one entry says."""
         messages = self._models.setdefault((took.provider, took.model), {})
         key = took.message or f"#{len(messages)}"
@@ -112,7 +112,7 @@ class Spending:
         if before is None or took.tokens_output >= before.tokens_output:  # the last part has all of it
             messages[key] = took
 
-    def __iter__(self) -> Iterator[tuple[str, str, list[Took]]]:
+    def __iter__(self) -> Iterator[tuple[str, str, list[TokensTaken]]]:
         """Provider, model and what each message took, in the order of the first time."""
         for (provider, model), messages in self._models.items():
             yield provider, model, list(messages.values())
@@ -121,12 +121,12 @@ class Spending:
 TOKENS = ("tokens_input", "tokens_output", "cache_read", "cache_write")
 
 
-def summed(messages: Sequence[Took]) -> dict[str, int]:
+def summed(messages: Sequence[TokensTaken]) -> dict[str, int]:
     """Return the tokens that messages took, by the names of `TOKENS`."""
     return {name: sum(getattr(took, name) for took in messages) for name in TOKENS}
 
 
-Step = Message | Call | Answered | Ran | Took | Stopped | Summed
+Step = SpokenMessage | ToolCall | ToolAnswer | UserCommand | TokensTaken | Stopped | SummaryStep
 
 _STOPS: Mapping[str, Literal["done", "tool", "length", "aborted", "error"]] = {
     "stop": "done", "end": "done", "end_turn": "done", "stop_sequence": "done", "tooluse": "tool", "tool_use": "tool",
@@ -157,7 +157,7 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
     if type in ("compaction", "branch_summary"):
         details = as_object(body.get("details"))
         files = (*as_texts(details.get("readFiles")), *as_texts(details.get("modifiedFiles")))
-        yield Summed(
+        yield SummaryStep(
             "branch" if type == "branch_summary" else "compaction", as_text(body.get("summary")), files
         )
         return
@@ -172,10 +172,10 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
         code = _EXIT.search(text[-_TAIL:])
         failed = message.get("isError") is True or (code is not None and code[1] != "0")
         call, tool = as_text(message.get("toolCallId")), as_text(message.get("toolName")) or None
-        yield Answered(call, tool, text, failed, failed and _refused(text))
+        yield ToolAnswer(call, tool, text, failed, failed and _refused(text))
     elif role == "bashExecution":
         failed = message.get("exitCode") not in (None, 0) and message.get("cancelled") is not True
-        yield Ran(as_text(message.get("command")), as_text(message.get("output")), failed)
+        yield UserCommand(as_text(message.get("command")), as_text(message.get("output")), failed)
 
 
 def plain(content: Any) -> str:
@@ -223,16 +223,16 @@ def _by_user(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[St
         if isinstance(part, dict) and part.get("type") == "tool_result":
             text = plain(part.get("content"))
             failed = part.get("is_error") is True
-            yield Answered(as_text(part.get("tool_use_id")), None, text, failed, failed and _refused(text))
+            yield ToolAnswer(as_text(part.get("tool_use_id")), None, text, failed, failed and _refused(text))
     text = plain(content)
     if body.get("isCompactSummary") is True:
-        yield Summed("compaction", text)
+        yield SummaryStep("compaction", text)
         return
     if _INTERRUPTED.search(text):
         yield Stopped("aborted")
     words = "" if body.get("isMeta") is True else own_words(text)
     if words:
-        yield Message("user", words)
+        yield SpokenMessage("user", words)
 
 
 def _by_assistant(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[Step]:
@@ -242,13 +242,15 @@ def _by_assistant(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterat
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") in ("toolCall", "tool_use"):
             given = part.get("arguments", part.get("input"))
-            yield Call(as_text(part.get("id")), as_text(part.get("name")), as_object(given), model, folder)
+            yield ToolCall(
+                as_text(part.get("id")), as_text(part.get("name")), as_object(given), model, folder
+            )
     words = plain(content).strip()
     if body.get("isApiErrorMessage") is True:
         yield Stopped("error", words)
         return
     if words:
-        yield Message("assistant", words)
+        yield SpokenMessage("assistant", words)
     took = _took(body, message)
     if took is not None:
         yield took
@@ -257,7 +259,7 @@ def _by_assistant(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterat
         yield Stopped(why, as_text(message.get("errorMessage")))
 
 
-def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> Took | None:
+def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> TokensTaken | None:
     usage, model = message.get("usage"), as_text(message.get("model"))
     if not isinstance(usage, dict) or model == "<synthetic>":
         return None
@@ -267,10 +269,10 @@ def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> Took | None:
         )
         key = as_text(message.get("id")) or as_text(body.get("requestId")) or None
         cost = _cost(body.get("costUSD"))
-        return Took(key, "anthropic", model, taken, made, read, written, cost, in_parts=True)
+        return TokensTaken(key, "anthropic", model, taken, made, read, written, cost, in_parts=True)
     taken, made, read, written = counts(usage, "input", "output", "cacheRead", "cacheWrite")
     provider, cost = as_text(message.get("provider")), _cost(usage.get("cost"))
-    return Took(None, provider, model, taken, made, read, written, cost)
+    return TokensTaken(None, provider, model, taken, made, read, written, cost)
 
 
 def _cost(cost: Any) -> float | None:

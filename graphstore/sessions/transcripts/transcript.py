@@ -32,13 +32,13 @@ from graphstore.sessions.transcripts.lines import (
     Header,
     Lines,
     Progress,
-    Reading,
+    SessionReading,
     Warning,
     Warnings,
     body_of,
 )
 from graphstore.sessions.transcripts.other_agents import OTHER_READINGS, document_in
-from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took, summed
+from graphstore.sessions.transcripts.steps import Spending, Step, TokensTaken, ToolAnswer, ToolCall, summed
 from graphstore.values import file_access
 from graphstore.values.models import Json, Value
 from graphstore.values.period import MICROSECOND, instant, moment
@@ -131,7 +131,7 @@ class Transcript:
     that were read. `warnings` are the first 1,000; `warning_counts` counts all by reason.
     """
 
-    def __init__(self, path: Path, reading: Reading, header: Header, size: int, copied: int) -> None:
+    def __init__(self, path: Path, reading: SessionReading, header: Header, size: int, copied: int) -> None:
         self.path, self.header, self.size, self.copied = path, header, size, copied
         self.entries = reading.entries
         self.name = reading.name
@@ -303,7 +303,7 @@ def read(
     return Transcript(file, reading, header, size, copied)
 
 
-def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, int]:
+def _reading(path: Path, progress: Progress | None) -> tuple[SessionReading, Header, int]:
     if not file_access.is_file(path):
         raise InvalidError(f"there is no session file at {str(path)!r}. Give a .jsonl file.")
     warnings = Warnings()
@@ -334,7 +334,9 @@ def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, in
 # ---- what is the parent's ---------------------------------------------------------------------
 
 
-def _parent_of(path: Path, header: Header, given: str | Path | None) -> tuple[Reading | None, Header | None]:
+def _parent_of(
+    path: Path, header: Header, given: str | Path | None
+) -> tuple[SessionReading | None, Header | None]:
     if given is not None:
         found, header_of, _ = _reading(Path(given), None)
         return found, header_of
@@ -352,7 +354,7 @@ def _parent_of(path: Path, header: Header, given: str | Path | None) -> tuple[Re
     return None, None
 
 
-def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
+def _copied(reading: SessionReading, header: Header, parent: SessionReading | None) -> int:
     """How many leading entries are the parent's: with its file, those it has under the same id; without, those from before the fork."""
     if header.parent_session is None and parent is None:
         return reading.copies
@@ -376,7 +378,7 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
     return count
 
 
-def _shared(entries: Entries, parent: Reading) -> int:
+def _shared(entries: Entries, parent: SessionReading) -> int:
     shared = 0
     for at, (id, time) in enumerate(zip(entries.ids, entries.times, strict=True)):
         position = parent.positions.get(id)
@@ -399,7 +401,7 @@ def boundaries(t: Transcript) -> list[Boundary]:
 class _Cutting:
     """One walk over the content entries in file order. The leaf of a chain is its last entry so far; who has another parent has jumped."""
 
-    def __init__(self, t: Transcript, reading: Reading, nearest: array[int]) -> None:
+    def __init__(self, t: Transcript, reading: SessionReading, nearest: array[int]) -> None:
         self.t, self.reading, self.nearest = t, reading, nearest
         self.entries = t.entries
         self.leaf = -1  # of the main chain
@@ -616,11 +618,11 @@ def _took(steps: Iterable[Step]) -> dict[str, Any]:
     tools: Counter[str] = Counter()
     errors, spending = 0, Spending()
     for step in steps:
-        if isinstance(step, Call):
+        if isinstance(step, ToolCall):
             tools[step.tool] += 1
-        elif isinstance(step, Answered):
+        elif isinstance(step, ToolAnswer):
             errors += step.failed
-        elif isinstance(step, Took):
+        elif isinstance(step, TokensTaken):
             spending.take(step)
     models: Counter[str] = Counter()
     spent: Counter[str] = Counter()
