@@ -433,7 +433,9 @@ def project(
         bolt.BoltGraph(uri, database=database) as graph,
     ):
         if once:
-            report(graph.take(ChangeFeed(opened)) if history else graph.show(opened, valid=valid, tx=tx))
+            report(
+                graph.write_history(ChangeFeed(opened)) if history else graph.show(opened, valid=valid, tx=tx)
+            )
         else:
             bolt.follow(
                 opened, graph, report,

@@ -270,7 +270,7 @@ def _prepared(opened: Any, embed: Any, due: tuple[Any, Any, Any, Any] | None) ->
 
     compressor, sources, souls, follows = due
     often, most = timedelta(seconds=10), 1.0  # others write after each second of it
-    more = [(f"sessions {each}", partial(Following(opened, each).look, most), often) for each in follows]
+    more = [(f"sessions {each}", partial(Following(opened, each).ingest_new, most), often) for each in follows]
     watching = Observer(opened, compressor, reflect=getattr(compressor, "reflect", None))
     return scheduler.usual(
         opened, observer=watching, sources=[function(name)() for name in sources], souls=souls, more=more

@@ -75,13 +75,13 @@ def _parts(url: str) -> tuple[str, str, str]:
         return "", url, ""
     version: list[str] = []
 
-    def take(found: re.Match[str]) -> str:
+    def keep(found: re.Match[str]) -> str:
         version.append(found[0])
         return "*"
 
     name = split.path
     for pattern in (HASH, _NUMBER, _FOLDER):
-        name = pattern.sub(take, name)
+        name = pattern.sub(keep, name)
     version += [value for key, value in parse_qsl(split.query) if key.lower() in _BUILDS]
     if split.query and "=" not in split.query:
         version.append(split.query)
@@ -108,7 +108,7 @@ def _is_entry(name: str) -> bool:
     return bool(words) and not words & _LAZY and not all(word.isdigit() for word in words)
 
 
-class Look(NamedTuple):
+class BundlesSeen(NamedTuple):
     """What a list of resources says: whether it is another build than before, and what is known of the page and of all bundles now."""
 
     is_deploy: bool
@@ -118,7 +118,7 @@ class Look(NamedTuple):
     """On a way back: the newer versions that it replaced."""
 
 
-def look(
+def compare_bundles(
     before: Bundles | None,
     now: Bundles,
     known: Versions,
@@ -128,7 +128,7 @@ def look(
     share: float,
     settled: int,
     deployed: Instant = BEGINNING,
-) -> Look:
+) -> BundlesSeen:
     """What the bundles of a page say, beside those it had before. `same`: it surely is the same page; `deployed`: when bundles last said that a build is out.
 
     A deploy: of the bundles it had, at least `share` have another version, and one of these was never seen on any page, while the version before it was
@@ -140,21 +140,21 @@ def look(
     if before is None or not now:
         if not older:
             teach(versions, now, at, deployed, settled)
-        return Look(False, before or now, versions)
+        return BundlesSeen(False, before or now, versions)
     shared = before.keys() & now.keys()
     other = sorted(name for name in shared if now[name] != before[name])
     enough = bool(other) and len(other) >= share * len(shared)
     if older:
         left = all(name in older and _is_left(versions[name], now[name], at, deployed) for name in other)
         if not (enough and left):
-            return Look(False, before, versions)
+            return BundlesSeen(False, before, versions)
     fresh = (name for name in other if all(now[name] != each[0] for each in versions[name]))
     is_new = enough and any(_seen(versions[name][-1]) >= deployed for name in fresh)
     is_another = same and bool(before) and not shared and not now.keys() <= known.keys()
     replaced = {name: versions[name][-1][0] for name in sorted(older)}
     is_deploy = bool(older) or is_new or is_another
     teach(versions, now, at, at if is_deploy else deployed, settled)
-    return Look(is_deploy, now if is_another else {**before, **now}, versions, replaced)
+    return BundlesSeen(is_deploy, now if is_another else {**before, **now}, versions, replaced)
 
 
 def teach(versions: Versions, now: Bundles, at: Instant, deployed: Instant, settled: int) -> None:

@@ -30,10 +30,10 @@ from graphstore.events.deploys import (
     Versions,
     bundles,
     changed_resources,
+    compare_bundles,
     delivery,
     deploy_description,
     is_code,
-    look,
     put_back,
     route,
 )
@@ -223,7 +223,7 @@ class Recorder:
             before, known = self._page(page), self._setting(_VERSIONS) or {}
             now = bundles(code, page, entries, known)
             known = self._no_way_back(now, known, when)
-            seen = look(
+            seen = compare_bundles(
                 before[0] if before else None,
                 now,
                 known,

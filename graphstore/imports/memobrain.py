@@ -89,7 +89,7 @@ def import_messages(
         except InvalidError as error:
             work.leave(place, str(error))
         else:
-            work.take(place, note, _said(_timed(message, zone), note))
+            work.add_note(place, note, _said(_timed(message, zone), note))
     return work.write(progress, replay=replay)
 
 
@@ -128,7 +128,7 @@ def import_memobrain(
         notes.append((place, note, _said(_timed(row, zone), note)))
     for place, note, said in notes:
         named = tuple(dict.fromkeys([*note.supersedes, *superseded.get(note.id or "", ())]))
-        work.take(place, replace(note, supersedes=named), said)
+        work.add_note(place, replace(note, supersedes=named), said)
     edges = [_edge(edge, zone) for edge in graph.get("edges") or ()]
     return work.write(progress, edges, replay=replay)
 
@@ -299,7 +299,7 @@ class _NoteImport(Importing[MemoBrainReport]):
         self.names: dict[int, str] = {}  # the node of a note, by its place
         self.held: dict[str, list[_Edge]] = defaultdict(list)  # the edges written, by each end
 
-    def take(self, place: int, note: Note, said: Instant | None) -> None:
+    def add_note(self, place: int, note: Note, said: Instant | None) -> None:
         self.notes.append((place, note))
         self.said.append(said)
         for remark in note.remarks:

@@ -203,7 +203,7 @@ class _Template:
         if wrong:
             raise InvalidError.choice(f"column in the mapping's {self.setting}", wrong[0], columns)
 
-    def of(self, row: Row) -> str:
+    def filled(self, row: Row) -> str:
         """The filled template; empty when a column of it is."""
         cells = {column: _written(_cell(row, column)) for column in self.columns}
         if not all(cells.values()):
@@ -213,11 +213,11 @@ class _Template:
     def each(self, row: Row, separator: str | None) -> list[str]:
         """The template filled once for each part of its column."""
         if separator is None:
-            return [filled for filled in [self.of(row)] if filled]
+            return [filled for filled in [self.filled(row)] if filled]
         [column] = self.columns
         value = _cell(row, column)
         parts = map(_written, value) if isinstance(value, list) else _written(value).split(separator)
-        return [self.of({column: part.strip()}) for part in parts if part.strip()]
+        return [self.filled({column: part.strip()}) for part in parts if part.strip()]
 
 
 @dataclass(slots=True)
@@ -311,7 +311,7 @@ class _RecordMapping:
 
     def record(self, row: Row) -> _Record:
         """The row as it will be written. Raises Unreadable, or InvalidError for a time that is none."""
-        filled = {name: template.of(row) for name, template in self.templates.items()}
+        filled = {name: template.filled(row) for name, template in self.templates.items()}
         if not filled["id"]:
             raise Unreadable("no id")
         if not filled["kind"]:
@@ -323,12 +323,12 @@ class _RecordMapping:
             "node_id": filled["id"],
             "content": _checked({name: value for name, value in content.items() if value is not None}),
             "text": filled.get("text") or None,
-            "tags": [tag for template in self.tags if (tag := template.of(row))],
+            "tags": [tag for template in self.tags if (tag := template.filled(row))],
             "source": filled.get("source") or None,
             "reason": filled.get("reason") or None,
         }
         links = [
-            (link.kind, target, link.reason.of(row) or None if link.reason else None)
+            (link.kind, target, link.reason.filled(row) or None if link.reason else None)
             for link in self.links
             for target in link.target.each(row, link.separator)
         ]
@@ -349,7 +349,7 @@ class _RecordMapping:
     def _value(self, row: Row, name: str, template: _Template) -> Any:
         """A field of the content. A lone column keeps what JSON made of it."""
         plain = len(template.columns) == 1 and template.text == f"{{{template.columns[0]}}}"
-        value = _cell(row, template.columns[0]) if plain else template.of(row)
+        value = _cell(row, template.columns[0]) if plain else template.filled(row)
         if value is None or value != value or (isinstance(value, str) and not value.strip()):
             return None  # NaN is how pandas writes nothing
         if not isinstance(value, (str, bool, int, float, list, dict)):

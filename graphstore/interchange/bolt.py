@@ -100,7 +100,7 @@ class BoltGraph:
 
     # ------------------------------------------------------------------ the whole history
 
-    def take(self, feed: ChangeFeed) -> Shown:
+    def write_history(self, feed: ChangeFeed) -> Shown:
         """Write what the graph does not have yet of a store's history. Raises ConflictError for the graph of another store, or of a coordinate."""
         identity = feed.identity()
         if identity is None:
@@ -324,11 +324,11 @@ def follow(
     seen: Position | None = None
     turn = None  # when something begins or ends next
 
-    def look() -> Shown:
+    def write_once() -> Shown:
         nonlocal seen, turn
         known = feed.goal()["operations"]
         if history:
-            return graph.take(feed)
+            return graph.write_history(feed)
         if known == seen and (turn is None or store.as_of().at.valid < turn):
             return Shown(0, 0, None)
         at = store.as_of(valid=valid, tx=tx)
@@ -337,7 +337,7 @@ def follow(
         return done
 
     while not ended():
-        done, pause = retries.attempt(look)
+        done, pause = retries.attempt(write_once)
         wrote = done is not None and bool(done.changed or done.removed)
         if done is not None and wrote:
             report(done)

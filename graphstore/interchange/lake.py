@@ -115,7 +115,7 @@ class Lake:
             found: deltalake.DeltaTable = self._delta.DeltaTable(place, storage_options=self._options)
             return found
 
-    def take(self, feed: ChangeFeed, tx: int | None = None) -> Taken:
+    def append_new(self, feed: ChangeFeed, tx: int | None = None) -> Taken:
         """Append what the tables do not have yet of a store, up to a tx. Raises ConflictError for tables of another store."""
         identity = feed.identity()
         if identity is None:
@@ -335,7 +335,7 @@ def export_delta(
     `options`: settings of the object store. Raises ConflictError for tables of another store, InvalidError for a view or a store that lies elsewhere,
     EngineError where the tables cannot be written; what was committed before is kept, and the next call goes on from there.
     """
-    done = Lake(str(path), options).take(ChangeFeed(store), None if tx is None else instant(tx))  # type: ignore[arg-type]
+    done = Lake(str(path), options).append_new(ChangeFeed(store), None if tx is None else instant(tx))  # type: ignore[arg-type]
     return done.rows + done.closings
 
 
@@ -355,7 +355,7 @@ def follow(
     """
     lake, feed, retries = Lake(uri, options), ChangeFeed(store), Retries(failed)  # type: ignore[arg-type]
     while True:
-        done, pause = retries.attempt(lambda: lake.take(feed))
+        done, pause = retries.attempt(lambda: lake.append_new(feed))
         if done and (done.rows or done.closings):
             told(done)
         sleep(pause or every)

@@ -123,7 +123,7 @@ def ingest(
     done, total = 0, sum(size_of(file) for file in files)
     reports: list[SessionIngested] = []
     for file in files:
-        reports += ingesting.take(file)
+        reports += ingesting.ingest_file(file)
         done += size_of(file)
         if progress is not None:
             progress(min(done, total), total)
@@ -210,7 +210,7 @@ class Ingesting:
         self._store, self._analyze, self._computer, self._format = store, analyze, computer, format
         self.catalog = Catalog(store)
 
-    def take(self, file: Path, *, ended: Ended | None = None) -> list[SessionIngested]:
+    def ingest_file(self, file: Path, *, ended: Ended | None = None) -> list[SessionIngested]:
         """Ingest one file; and again those forked from it, where it now shows better what they copied. `ended`: whether its last segment is whole."""
         if ended is None and (known := self._as_it_was(file)) is not None:
             return [known]
@@ -291,7 +291,7 @@ class Ingesting:
         if not file_access.is_file(file):
             error = "its file is gone, so it stays as it was analysed. Import it from where it is now."
         else:
-            reports = self.take(file)
+            reports = self.ingest_file(file)
             if reports[0].session in (known.id, None):
                 return reports
             error = (
@@ -580,7 +580,7 @@ class Ingesting:
                 content["source"] = {**source, **work.source()}
             if metadata.get("analyzerVersion") != self._analyze.version:
                 content["metadata"] = {**metadata, "analyzerVersion": self._analyze.version}
-            return SessionNode.of(json_object("the node", content))
+            return SessionNode.from_content(json_object("the node", content))
         except (InvalidError, TypeError, ValueError, AttributeError) as error:
             raise InvalidError(
                 f"{who}: what it gave is no node. {error} Nothing of the session was written."

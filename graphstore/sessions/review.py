@@ -68,7 +68,7 @@ def correct(store: Store, id: str, changes: Mapping[str, Any], *, reason: str | 
     if node.kind != SEGMENT:
         raise InvalidError(f"{id!r} is a {node.kind}, and no segment of a session. Give the id of one.")
     content = _changed(node.content, json_object("changes", changes))
-    checked = SessionNode.of(content)
+    checked = SessionNode.from_content(content)
     found: Any = {"text": checked.text, "tags": checked.tags, "source": node.source}
     return store.revise(id, content, trigger="user_feedback", reason=reason, **found)
 

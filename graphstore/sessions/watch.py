@@ -69,7 +69,7 @@ class Following:
         self._ingesting = None if self._elsewhere else self._fresh()
         self._watched: dict[Path, _Watched] = {}
 
-    def look(self, seconds: float | None = None) -> Ingested:
+    def ingest_new(self, seconds: float | None = None) -> Ingested:
         """Ingest what is new since the last look. What failed is reported when it is new, and tried again when the file changes or is idle.
 
         `seconds`: after so long no further file is begun; the next look goes on.
@@ -84,6 +84,9 @@ class Following:
             if until is not None and time.monotonic() >= until:
                 break
         return Ingested(sessions=tuple(reports))
+
+    look = ingest_new
+    """The name that `ingest_new` had in release 0.1."""
 
     def _fresh(self) -> Ingesting:
         return Ingesting(self._store, analyze=self._analyze, computer=self._computer, format=self._format)
@@ -127,7 +130,7 @@ class Following:
             return now - seen.since >= self._idle
 
         assert self._ingesting is not None
-        reports = self._ingesting.take(file, ended=ended)
+        reports = self._ingesting.ingest_file(file, ended=ended)
         report, *others = reports
         seen.error, seen.warnings = report.error, report.warnings
         seen.open = report.open or (report.error is not None and now - seen.since < self._idle)
@@ -146,7 +149,7 @@ class Following:
 def follow(following: Following, told: Callable[[Ingested], None], *, every: float = 2.0) -> None:
     """Look every so many seconds, for ever, and pass each result to `told`. Interrupted anywhere, what was committed is kept, and the next goes on from there."""
     while True:
-        done = following.look()
+        done = following.ingest_new()
         if done.sessions:
             told(done)
         time.sleep(every)

@@ -168,7 +168,7 @@ class SessionWriting:
         """Describe a segment anew, found by the words it has now. What a person made of it need be no node: then by those of the analysis."""
         node: SessionNode | None = analysed
         with suppress(InvalidError):
-            node = SessionNode.of(content)
+            node = SessionNode.from_content(content)
         text, tags = (None, None) if node is None else (node.text, node.tags)
         about: Any = {"text": text, "tags": tags, "source": self._source, **how}
         self._store.revise(id, content, trigger=trigger, minor=minor, **about)

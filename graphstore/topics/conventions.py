@@ -67,7 +67,7 @@ class _Marks:
     supersedes: list[str] = field(default_factory=list)
     dates: dict[str, Instant] = field(default_factory=dict)
 
-    def take(self, found: re.Match[str]) -> bool:
+    def accept(self, found: re.Match[str]) -> bool:
         """Take a mark in; False when it is text after all."""
         bracket, tag, date = found.group("bracket", "tag", "date")
         if date is not None:
@@ -110,7 +110,7 @@ def head_of(text: str) -> TextHead:
     ()
     """
     marks, end = _Marks(), 0
-    while (found := _MARK.match(text, end)) and marks.take(found):
+    while (found := _MARK.match(text, end)) and marks.accept(found):
         end = found.end()
     return TextHead(
         text[end:].lstrip() if end else text,

@@ -29,7 +29,7 @@ FIRST, SECOND, THIRD = NODE["id"], "1111111111111111", "2222222222222222"
 
 def tell(store: GraphStore, given: dict, trigger: str = "initial") -> None:
     """A node as an ingest tells it: analysed at the instant of the transaction."""
-    checked = SessionNode.of(given)
+    checked = SessionNode.from_content(given)
     said = {"text": checked.text, "tags": checked.tags, "trigger": trigger}
     with store.transaction() as work:
         content = stored(given, analyzed_at=work.as_of().at.tx)

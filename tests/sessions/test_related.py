@@ -45,7 +45,7 @@ def work(
         learned[level].append(
             {"level": level, "summary": words, "details": "", "confidence": "high", "tags": list(marks)}
         )
-    node = SessionNode.of(
+    node = SessionNode.from_content(
         {
             "source": {
                 "sessionFile": "/s.jsonl",

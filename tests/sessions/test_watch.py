@@ -50,16 +50,16 @@ def test_a_closed_segment_is_told_at_once_and_the_last_when_the_session_is_idle(
     store: GraphStore, clock: Clock, file: Path
 ) -> None:
     following = sessions.Following(store, file)
-    assert (0, 0) == starts(following.look())
+    assert (0, 0) == starts(following.ingest_new())
     clock.set(START + timedelta(minutes=31))
     append(file, said("b", "a", 30))
 
-    assert (1, 0) == starts(following.look())
+    assert (1, 0) == starts(following.ingest_new())
     assert [segment_node("one", "a")] == store.node(session_node("one")).content["nodes"]
     clock.move(minutes=9, seconds=59)
-    assert (0, 0) == starts(following.look())
+    assert (0, 0) == starts(following.ingest_new())
     clock.move(seconds=1)
-    assert (1, 0) == starts(following.look())
+    assert (1, 0) == starts(following.ingest_new())
     assert [segment_node("one", each) for each in "ab"] == store.node(session_node("one")).content["nodes"]
 
 
@@ -70,7 +70,7 @@ def test_of_a_growing_session_every_warning_so_far_is_counted(
     lines = (header("one"), said("a", None, 1), *damaged, said("b", "a", 2), said("c", "b", 30), b"{")
     file = write(tmp_path / "one.jsonl", *lines)
     clock.set(START + timedelta(minutes=31))
-    sessions.Following(store, file).look()
+    sessions.Following(store, file).ingest_new()
 
     assert {"damaged line": 1_500} == store.node(session_node("one")).content["warnings"]
 
@@ -80,36 +80,36 @@ def test_a_new_warning_is_told_also_when_nothing_else_is_new(
 ) -> None:
     following = sessions.Following(store, file)
     clock.move(minutes=10)
-    following.look()
+    following.ingest_new()
     with open(file, "ab") as sink:
         sink.write(b"no object\n")
 
-    [told] = following.look().sessions
+    [told] = following.ingest_new().sessions
     assert (told.new, told.revised, told.warnings) == (0, 0, ("damaged line",))
-    assert () == following.look().sessions
+    assert () == following.ingest_new().sessions
 
 
 def test_looking_when_nothing_happened_writes_nothing(store: GraphStore, clock: Clock, file: Path) -> None:
     following = sessions.Following(store, file.parent)
     clock.move(minutes=20)
-    following.look()
+    following.ingest_new()
     count = transactions(store)
 
     for _ in range(3):
         clock.move(minutes=20)
-        assert () == following.look().sessions
+        assert () == following.ingest_new().sessions
     assert count == transactions(store)
 
 
 def test_a_session_that_goes_on_after_it_was_idle_grows(store: GraphStore, clock: Clock, file: Path) -> None:
     following = sessions.Following(store, file)
     clock.move(minutes=10)
-    assert (1, 0) == starts(following.look())
+    assert (1, 0) == starts(following.ingest_new())
     append(file, said("b", "a", 8))  # written within the pause, seen later
 
-    assert (0, 0) == starts(following.look())
+    assert (0, 0) == starts(following.ingest_new())
     clock.move(minutes=10)
-    assert (0, 1) == starts(following.look())
+    assert (0, 1) == starts(following.ingest_new())
     assert "session_grown" == store.node(segment_node("one", "a")).trigger
 
 
@@ -119,34 +119,34 @@ def test_a_torn_line_is_read_again_when_it_is_whole(store: GraphStore, clock: Cl
     with open(file, "ab") as sink:
         sink.write(line[:30])
     following = sessions.Following(store, file)
-    assert () == following.look().sessions
+    assert () == following.ingest_new().sessions
     with open(file, "ab") as sink:
         sink.write(line[30:])
 
-    assert () == following.look().sessions
+    assert () == following.ingest_new().sessions
     clock.move(minutes=10)
-    assert (1, 0) == starts(following.look())
+    assert (1, 0) == starts(following.ingest_new())
     assert (2, {}) == tuple(store.node(session_node("one")).content[name] for name in ("entries", "warnings"))
 
 
 def test_files_that_appear_are_followed(store: GraphStore, clock: Clock, file: Path) -> None:
     following = sessions.Following(store, file.parent)
-    following.look()
+    following.ingest_new()
     write(file.with_name("two.jsonl"), header("two"), said("x", None, 1), said("y", "x", 40))
     clock.set(START + timedelta(minutes=41))
 
-    following.look()
+    following.ingest_new()
 
     assert [segment_node("two", "x")] == store.node(session_node("two")).content["nodes"]
 
 
 def test_a_file_that_vanishes_is_no_harm(store: GraphStore, clock: Clock, file: Path) -> None:
     following = sessions.Following(store, file)
-    following.look()
+    following.ingest_new()
     file.unlink()
     clock.move(minutes=20)
 
-    assert () == following.look().sessions
+    assert () == following.ingest_new().sessions
 
 
 def test_what_fails_is_reported_once_and_tried_again(store: GraphStore, clock: Clock, file: Path) -> None:
@@ -162,13 +162,13 @@ def test_what_fails_is_reported_once_and_tried_again(store: GraphStore, clock: C
     following = sessions.Following(store, file, analyze=analyser)
     append(file, said("b", "a", 30))
     clock.set(START + timedelta(minutes=31))
-    assert 1 == len(following.look().damaged)
+    assert 1 == len(following.ingest_new().damaged)
     append(file, said("c", "b", 31))
-    assert () == following.look().damaged
+    assert () == following.ingest_new().damaged
     analyser.well = True
     clock.move(minutes=10)
 
-    assert (2, 0) == starts(following.look())
+    assert (2, 0) == starts(following.ingest_new())
 
 
 def test_following_ends_where_ingesting_does(tmp_path: Path, clock: Clock) -> None:
@@ -184,9 +184,9 @@ def test_following_ends_where_ingesting_does(tmp_path: Path, clock: Clock) -> No
                 with open(tmp_path / file.name, "ab") as sink:
                     sink.write(line)
                 clock.set(max(clock.now, START))
-                following.look()
+                following.ingest_new()
         clock.move(minutes=10)
-        following.look()
+        following.ingest_new()
         sessions.ingest(once, tmp_path)
 
         assert graph(once) == graph(live)
@@ -383,7 +383,7 @@ def test_a_look_ends_in_its_time_and_the_next_goes_on(
     clock.set(START + timedelta(days=1))
     following = sessions.Following(store, tmp_path)
 
-    assert [1, 1, 1, 0] == [starts(following.look(0))[0] for _ in range(4)]
+    assert [1, 1, 1, 0] == [starts(following.ingest_new(0))[0] for _ in range(4)]
 
 
 def test_files_that_are_quiet_are_sent_to_a_store_that_others_write(tmp_path: Path) -> None:
@@ -399,18 +399,18 @@ def test_files_that_are_quiet_are_sent_to_a_store_that_others_write(tmp_path: Pa
         graphstore.open(url, token=TOKENS.write) as client,
     ):
         following = sessions.Following(client, tmp_path / "live")
-        assert (0, 0) == starts(following.look())
+        assert (0, 0) == starts(following.ingest_new())
         quiet(live, 60)
         quiet(tmp_path / "live" / "two.jsonl", 60)
 
-        done = following.look()
+        done = following.ingest_new()
 
         assert (1, 0) == starts(done)
         assert ["two.jsonl"] == [Path(one.file).name for one in done.sessions if one.error]
         store.add_node("note", {"by": "another writer"}, id="beside")
         append(live, said("b", "a", 2))
-        assert () == following.look().sessions
+        assert () == following.ingest_new().sessions
         quiet(live, 45)
-        assert (0, 1) == starts(following.look())
-        assert () == following.look().sessions
+        assert (0, 1) == starts(following.ingest_new())
+        assert () == following.ingest_new().sessions
         assert [segment_node("one", "a")] == [one.id for one in client.nodes("segment")]

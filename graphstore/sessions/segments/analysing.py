@@ -152,7 +152,7 @@ class _Builtin:
         """What the segment says of itself. The same segment gives the same node, always."""
         found = rules.Findings(work.project)
         for step in work.steps():
-            found.take(step)
+            found.add_step(step)
         size = sum(each.length for each in work.transcript.entries[work.segment.start : work.segment.stop])
         at = iso(instant(work.segment.end_timestamp or work.started()))
         used = found.models_used()
@@ -207,7 +207,7 @@ class _Builtin:
             node["content"]["pendingTasks"] = pending
         if summed := work.tokens_summed():
             node["content"]["compactions"] = summed
-        return SessionNode.of(node)
+        return SessionNode.from_content(node)
 
 
 builtin: Analyser = _Builtin()

@@ -63,7 +63,7 @@ class ModelAnalyser:
 
     def __call__(self, work: Work) -> Json:
         """The segment as the model describes it. Raises EngineError when the service fails or gives no node, InvalidError when the budget is used up."""
-        plain = SessionNode.of(builtin(work)).json_object()
+        plain = SessionNode.from_content(builtin(work)).json_object()
         if plain["content"].get("idle"):
             return self._signed(plain, "nothing was done: no model was asked")
         text, wrong = work.text(self._most), ""
@@ -78,7 +78,9 @@ class ModelAnalyser:
             self.taken += sum(counted)
             try:
                 log = f"{self._client.model}: {self.taken - before:,} tokens"
-                return SessionNode.of(self._signed(_joined(plain, _object_in(said.text)), log)).json_object()
+                return SessionNode.from_content(
+                    self._signed(_joined(plain, _object_in(said.text)), log)
+                ).json_object()
             except InvalidError as error:
                 wrong = (
                     f"\n\n[Your last answer could not be read: {error} Answer with the JSON object alone.]"

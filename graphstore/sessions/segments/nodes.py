@@ -266,11 +266,14 @@ class SessionNode(NodePart):
     daemon_meta: DaemonMeta
 
     @classmethod
-    def of(cls, given: SessionNode | Mapping[str, Any]) -> SessionNode:
+    def from_content(cls, given: SessionNode | Mapping[str, Any]) -> SessionNode:
         """The checked node. Raises InvalidError that says for each fault where, what was got and what is allowed."""
         if isinstance(given, SessionNode):
             return given
         return checked(cls, given)
+
+    of = from_content
+    """The name that `from_content` had in release 0.1."""
 
     @property
     def text(self) -> str:
@@ -311,7 +314,7 @@ def stored(given: SessionNode | Mapping[str, Any], *, analyzed_at: TimeLike | No
     `analyzed_at` replaces the analyser's own instant, and that of each decision it made then.
     Raises InvalidError for what is no node.
     """
-    node = SessionNode.of(given)
+    node = SessionNode.from_content(given)
     content = {name: value for name, value in node.json_object().items() if name not in IDENTITY}
     content["metadata"].setdefault("schemaVersion", SCHEMA_VERSION)
     if analyzed_at is not None:

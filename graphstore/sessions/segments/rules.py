@@ -129,11 +129,11 @@ class Findings:
 
     # ------------------------------------------------------------------ taking steps
 
-    def take(self, step: Step) -> None:
+    def add_step(self, step: Step) -> None:
         """Add one step."""
         if isinstance(step, TokensTaken):
             if step.model or step.provider:
-                self._spending.take(step)
+                self._spending.add(step)
             return
         self.stopped = None  # why the last answer stopped, while nothing came after it
         if isinstance(step, SpokenMessage):

@@ -247,7 +247,7 @@ class SessionReading:
         self._objects = 0
         self._repeats: dict[str, int] = {}
 
-    def take(self, piece: Found) -> None:
+    def read_object(self, piece: Found) -> None:
         raise NotImplementedError
 
     def header(self) -> Header:
@@ -370,7 +370,7 @@ class SessionReading:
 class PiReading(SessionReading):
     """Entries of pi. Without ids (version 1) they are chained in the order of the file."""
 
-    def take(self, piece: Found) -> None:
+    def read_object(self, piece: Found) -> None:
         line, _, _, value = piece
         get = value.get
         kind = get("type")
@@ -487,7 +487,7 @@ class ClaudeReading(SessionReading):
         self._given_name: str | None = None  # by the user
         self._forked_from: str | None = None
 
-    def take(self, piece: Found) -> None:
+    def read_object(self, piece: Found) -> None:
         line, _, _, value = piece
         get = value.get
         kind = get("type")

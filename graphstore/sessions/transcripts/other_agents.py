@@ -216,7 +216,7 @@ class CodexReading(ChainReading):
 
     format: Format = "codex"
 
-    def take(self, piece: Found) -> None:
+    def read_object(self, piece: Found) -> None:
         value = piece[3]
         payload, kind = _payload(value), text_in(value, "type")
         if kind == "session_meta" or (kind is None and "instructions" in value):
@@ -261,7 +261,7 @@ class CopilotReading(ChainReading):
         self.session = {"id": fields.get("sessionId"), "timestamp": fields.get("startTime")}
         self.cwd = text_in(fields, "cwd") or text_in(fields, "workingDirectory")
 
-    def take(self, piece: Found) -> None:
+    def read_object(self, piece: Found) -> None:
         value = piece[3]
         kind, data = str(value.get("type")), as_object(value.get("data"))
         id, at = value.get("id"), value.get("timestamp")
@@ -292,7 +292,7 @@ class GeminiReading(ChainReading):
         self._below: str | None = None  # the entry that the next one follows, after a way back
         self._went_back = False
 
-    def take(self, piece: Found) -> None:
+    def read_object(self, piece: Found) -> None:
         line, offset, raw, value = piece
         kind, id = text_in(value, "type"), text_in(value, "id")
         if kind is None and id is None:
@@ -330,7 +330,7 @@ class GeminiReading(ChainReading):
                 start = len(text[:begin].encode("utf-8", "surrogateescape"))
                 for _, inside, part, message in _parts(text[begin:end])[1]:
                     if text_in(message, "type") is not None:
-                        self.take((line, offset + start + inside, part, message))
+                        self.read_object((line, offset + start + inside, part, message))
             except ValueError:
                 self.warnings.add(line, "damaged line", "its messages cannot be distinguished")
 
@@ -360,7 +360,7 @@ class OpenCodeReading(ChainReading):
 
     format: Format = "opencode"
 
-    def take(self, piece: Found) -> None:
+    def read_object(self, piece: Found) -> None:
         value = piece[3]
         info = as_object(value.get("info"))
         role, at = text_in(info, "role"), as_object(info.get("time")).get("created")

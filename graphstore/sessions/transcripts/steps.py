@@ -101,7 +101,7 @@ class Spending:
     def __init__(self) -> None:
         self._models: dict[tuple[str, str], dict[str, TokensTaken]] = {}
 
-    def take(self, took: TokensTaken) -> None:
+    def add(self, took: TokensTaken) -> None:
         """Add what one entry says."""
         messages = self._models.setdefault((took.provider, took.model), {})
         key = took.message or f"#{len(messages)}"

@@ -319,14 +319,14 @@ def _reading(path: Path, progress: Progress | None) -> tuple[SessionReading, Hea
             document = OTHER_READINGS[agent](path, warnings)
             document.take_fields(fields)
             for piece in messages:
-                document.take(piece)
+                document.read_object(piece)
             document.finish()
             return document, document.header(), size
         reading = READINGS[format_of(file)](path, warnings)
         lines = Lines(file, size, warnings, progress)
-        take = reading.take
+        read_object = reading.read_object
         for piece in lines:
-            take(piece)
+            read_object(piece)
     reading.finish()
     return reading, reading.header(), lines.size
 
@@ -623,7 +623,7 @@ def _took(steps: Iterable[Step]) -> dict[str, Any]:
         elif isinstance(step, ToolAnswer):
             errors += step.failed
         elif isinstance(step, TokensTaken):
-            spending.take(step)
+            spending.add(step)
     models: Counter[str] = Counter()
     spent: Counter[str] = Counter()
     costs: list[float] = []

@@ -89,7 +89,7 @@ def test_every_segment_of_real_sessions_becomes_a_node(folder):
         node = builtin(work)
         assert "builtin-3" == node.metadata.analyzer_version
         assert work.segment.entry_count == node.source.segment.entry_count
-        assert SessionNode.of(node.json_object()).json_object() == node.json_object()
+        assert SessionNode.from_content(node.json_object()).json_object() == node.json_object()
         assert 0 < len(node.content.summary) <= 300
 
 
@@ -744,7 +744,7 @@ STRANGE = [
 def test_a_strange_entry_says_little_and_breaks_nothing(body):
     found = Findings(PROJECT)
     for step in steps(body):
-        found.take(step)
+        found.add_step(step)
 
     assert found.summary() and found.outcome() and found.semantic() and found.classification()
 
@@ -797,7 +797,7 @@ def test_many_errors_and_successes_are_read_in_a_moment():
         }
         for message in ({"role": "assistant", "content": [call]}, failed):
             for step in steps({"type": "message", "message": message}):
-                found.take(step)
+                found.add_step(step)
 
     assert 1 == len(found.errors_seen())
     assert time.process_time() - began < 10

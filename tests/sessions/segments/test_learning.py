@@ -41,7 +41,8 @@ SUMMARY = """This session is being continued from a previous conversation.
 def nodes(file: Path) -> list[SessionNode]:
     read = transcripts.read(file)
     return [
-        SessionNode.of(builtin(Work(read, each, "desk", "/w/shop"))) for each in transcripts.segments(read)
+        SessionNode.from_content(builtin(Work(read, each, "desk", "/w/shop")))
+        for each in transcripts.segments(read)
     ]
 
 

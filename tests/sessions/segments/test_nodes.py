@@ -19,7 +19,7 @@ pytestmark = pytest.mark.served
 
 def kept(store: GraphStore, given: dict) -> str:
     """The node told to a store; its id."""
-    checked = SessionNode.of(given)
+    checked = SessionNode.from_content(given)
     began = checked.metadata.timestamp
     return store.add_node(
         SEGMENT, stored(given), id=given["id"], valid_from=began, text=checked.text, tags=checked.tags
@@ -30,7 +30,7 @@ def kept(store: GraphStore, given: dict) -> str:
 
 
 def test_every_field_comes_out_as_it_went_in():
-    assert json.dumps(NODE) == json.dumps(SessionNode.of(NODE).json_object())
+    assert json.dumps(NODE) == json.dumps(SessionNode.from_content(NODE).json_object())
 
 
 def test_the_published_example_comes_out_as_it_went_in():
@@ -40,7 +40,9 @@ def test_the_published_example_comes_out_as_it_went_in():
     if not example:
         pytest.skip("the published example is not there")
 
-    assert json.dumps(json.loads(example)) == json.dumps(SessionNode.of(json.loads(example)).json_object())
+    assert json.dumps(json.loads(example)) == json.dumps(
+        SessionNode.from_content(json.loads(example)).json_object()
+    )
 
 
 def test_what_was_not_said_is_not_written():
@@ -48,7 +50,7 @@ def test_what_was_not_said_is_not_written():
     del given["classification"]["language"]
     del given["semantic"]["concepts"]
 
-    assert given == SessionNode.of(given).json_object()
+    assert given == SessionNode.from_content(given).json_object()
 
 
 def test_unknown_fields_are_kept_at_every_level():
@@ -67,11 +69,11 @@ def test_unknown_fields_are_kept_at_every_level():
     given["content"]["keyDecisions"][0]["by"] = "ada"
     given["observations"]["modelsUsed"][0]["region"] = "eu"
 
-    assert given == SessionNode.of(given).json_object()
+    assert given == SessionNode.from_content(given).json_object()
 
 
 def test_attributes_are_in_snake_case():
-    found = SessionNode.of(NODE)
+    found = SessionNode.from_content(NODE)
 
     assert "e9" == found.source.segment.end_entry_id
     assert True is found.observations.tool_use_errors[0].was_retried
@@ -82,17 +84,17 @@ def test_it_can_be_made_in_snake_case():
     made = {name: value for name, value in node().items() if name not in ("daemonMeta",)}
     made["daemon_meta"] = {"decisions": [], "rlm_used": True}
 
-    assert {"decisions": [], "rlmUsed": True} == SessionNode.of(made).json_object()["daemonMeta"]
+    assert {"decisions": [], "rlmUsed": True} == SessionNode.from_content(made).json_object()["daemonMeta"]
 
 
 def test_an_analysis_needs_no_id():
     given = {name: value for name, value in NODE.items() if name not in ("id", "version", "previousVersions")}
 
-    assert given == SessionNode.of(given).json_object()
+    assert given == SessionNode.from_content(given).json_object()
 
 
 def test_a_node_is_searched_by_its_summary_decisions_and_lessons():
-    lines = SessionNode.of(NODE).text.splitlines()
+    lines = SessionNode.from_content(NODE).text.splitlines()
 
     assert ["Wove the pattern store.", "Keep cards in files", "about the project"] == lines[:3]
     assert 2 + 7 == len(lines)
@@ -136,14 +138,14 @@ REFUSED = [
 @pytest.mark.parametrize(("places", "message"), REFUSED, ids=[next(iter(places)) for places, _ in REFUSED])
 def test_what_cannot_be_is_refused_with_its_place(places, message):
     with pytest.raises(InvalidError) as refused:
-        SessionNode.of(node(**places))
+        SessionNode.from_content(node(**places))
 
     assert message == str(refused.value)
 
 
 def test_what_is_missing_is_named_the_first_three():
     with pytest.raises(InvalidError) as refused:
-        SessionNode.of(node(metadata={}))
+        SessionNode.from_content(node(metadata={}))
 
     assert (
         "metadata.tokensUsed is missing. metadata.cost is missing. metadata.durationMinutes is missing. And 3 more."
@@ -158,7 +160,7 @@ def test_a_lesson_stands_in_the_list_of_its_level(level):
     given["lessons"][level][0]["level"] = other
 
     with pytest.raises(InvalidError) as refused:
-        SessionNode.of(given)
+        SessionNode.from_content(given)
 
     assert (
         f"lessons.{level}[0].level {other!r} stands in the list of {level!r}. Move it, or change its level."
@@ -169,7 +171,7 @@ def test_a_lesson_stands_in_the_list_of_its_level(level):
 @pytest.mark.parametrize("given", [None, [], "node", 7])
 def test_what_is_no_object_is_refused(given):
     with pytest.raises(InvalidError, match="is no node"):
-        SessionNode.of(given)
+        SessionNode.from_content(given)
 
 
 # ---------------------------------------------------------------- in the store
