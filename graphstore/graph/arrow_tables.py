@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
+from zlib import crc32
 
 import orjson
 import pyarrow as pa
@@ -17,10 +18,11 @@ import pyarrow.compute as pc
 from graphstore.graph.properties import FieldKind
 from graphstore.graph.texts import LINK
 from graphstore.ledger.chain import dumps
+from graphstore.read.points import Point
 from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
-from graphstore.values.text import own_statement, text_of_body
+from graphstore.values.text import text_of_body
 
 _BATCH = 8_192
 _FEW = 64  # texts that are not looked at first for being one and the same
@@ -29,35 +31,26 @@ _INSTANTS = frozenset(
     {"tx", "told", "occurred_at", "first_seen", "last_seen", "valid_from", "valid_to", "tx_from", "tx_to"}
 )
 _NUMBERS = frozenset({"number", "strength", "count"})
-_CONTENT = b'{"content":{'
-_SALT = b',"salt":"'
+
+
+def whole_bodies(
+    point: Point, bodies: Sequence[bytes | None], checksums: Sequence[int | None], what: Callable[[int], str]
+) -> list[Json]:
+    """Parse bodies. Raises DamageError for one that is not what was written; `what` says what it is of, by its place among them."""
+    for at, (body, checksum) in enumerate(zip(bodies, checksums, strict=True)):
+        if body is None or crc32(body) != checksum:
+            point.content(body, checksum, what(at))
+    return parsed(bodies)
 
 
 def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """Return the columns of a version beside its content and its periods."""
-    return {"text": texts(map(text_of_body, bodies)), **_circumstances(bodies)}
-
-
-def _circumstances(bodies: Sequence[Json]) -> dict[str, pa.Array]:
+    """Return the columns of versions that their bodies say."""
     return {
+        "content": encoded_texts([dumps(body["content"]) if "content" in body else None for body in bodies]),
+        "text": texts(map(text_of_body, bodies)),
         "tags": text_lists([body.get("tags") or () for body in bodies]),
         "trigger": texts([body.get("trigger", "initial") for body in bodies]),
         "source": texts([body.get("source") for body in bodies]),
-    }
-
-
-def body_columns(
-    bodies: Sequence[bytes], tombstone: Callable[[int], Json] = lambda _: {}
-) -> dict[str, pa.Array]:
-    """Return the same of their bodies. `tombstone`: what stands in place of an empty one, by its place among them."""
-    contents, rests = _split(bodies)
-    for at, body in enumerate(bodies):
-        if not body:
-            rests[at] = tombstone(at)
-    return {
-        "content": encoded_texts(contents),
-        "text": texts(_texts_of(contents, rests)),
-        **_circumstances(rests),
     }
 
 
@@ -73,8 +66,8 @@ def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.
     return {field.name: columns[field.name] for field in BODY}
 
 
-def said_of_links(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """Make the columns of links that their bodies say."""
+def link_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
+    """Return the columns of links that their bodies say."""
     return {
         "reason": texts([body.get("reason") for body in bodies]),
         "metadata": texts([json_text(body.get("metadata")) for body in bodies]),
@@ -101,15 +94,20 @@ def _column(name: str, values: Sequence[Any]) -> pa.Array:
     return truths(values) if name == "history" else texts(values)
 
 
-# --------------------------------------------------------------------------- tables of the history
+# --------------------------------------------------------------------------- tables of rows and bodies
 
 _OF_BODIES = frozenset({"word", "data", "body", "checksum", "place", "place_body", "place_checksum"})
 
 
+def table_of(label: str, own: Mapping[str, Sequence[Any]], bodies: Sequence[Json]) -> pa.Table:
+    """Make the rows of the table of a label, or of links: `own`, by their names, and what their bodies say."""
+    return pa.table({**columns_by_name(own), **_said(label, own, bodies)})
+
+
 def as_table(label: str, columns: Mapping[str, list[Any]]) -> pa.Table:
-    """Make the rows of the table of a label, or of links. `columns`: those that its statement gives, with bodies that were checked."""
+    """Make rows of the history. `columns`: those that the statement of the table gives, with bodies that were checked."""
     own = {name: values for name, values in columns.items() if name not in _OF_BODIES}
-    return pa.table({**columns_by_name(own), **_said(label, columns)})
+    return table_of(label, own, _bodies_of_history(label, columns))
 
 
 def tombstone(word: str) -> Json:
@@ -117,24 +115,38 @@ def tombstone(word: str) -> Json:
     return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
 
-def _said(label: str, columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
-    """Make the columns of a label that are in the bodies of its rows."""
-    if label == "Version":
-        words = columns["word"]
-        return body_columns([data or b"" for data in columns["data"]], lambda at: tombstone(words[at]))
-    if label == "Event":
-        bodies = [
-            body or {**tombstone(word), "authorized": None, **place.get("place", {})}
-            for body, place, word in zip(
-                parsed(columns["data"]), parsed(columns["place"]), columns["word"], strict=True
-            )
-        ]
-        return event_columns(columns["type"], bodies)
+def event_tombstone(word: str, place: Json) -> Json:
+    """Return what stands in place of the body of an event that was forgotten. `place`: its place in its trace."""
+    return {**tombstone(word), "authorized": None, **place}
+
+
+def _bodies_of_history(label: str, columns: Mapping[str, list[Any]]) -> list[Json]:
+    """Parse the bodies of rows of the history, with tombstones for what was forgotten."""
     if label == "Op":
         different = list(dict.fromkeys(columns["data"]))  # those of a transaction share its reason
-        reasons = dict(zip(different, (body.get("reason") for body in parsed(different)), strict=True))
-        return {"reason": texts([reasons[data] for data in columns["data"]])}
-    return said_of_links(parsed(columns["data"])) if label == LINK else {}
+        known = dict(zip(different, parsed(different), strict=True))
+        return [known[data] for data in columns["data"]]
+    bodies = parsed(columns["data"]) if "data" in columns else []
+    if label == "Version":
+        return [body or tombstone(word) for body, word in zip(bodies, columns["word"], strict=True)]
+    if label == "Event":
+        places = [place.get("place", {}) for place in parsed(columns["place"])]
+        rows = zip(bodies, columns["word"], places, strict=True)
+        return [body or event_tombstone(word, place) for body, word, place in rows]
+    return bodies
+
+
+def _said(label: str, own: Mapping[str, Sequence[Any]], bodies: Sequence[Json]) -> dict[str, pa.Array]:
+    """Make the columns of a label that are in the bodies of its rows."""
+    match label:
+        case "Version" | "Absent":
+            return description_columns(bodies)
+        case "Event":
+            return event_columns(own["type"], bodies)
+        case "Op":
+            return {"reason": texts([body.get("reason") for body in bodies])}
+        case _:
+            return link_columns(bodies) if label == LINK else {}
 
 
 # --------------------------------------------------------------------------- columns of a type
@@ -265,42 +277,4 @@ def parsed(bodies: Sequence[bytes | None]) -> list[Json]:
     found: list[Json] = []
     for lo in range(0, len(bodies), _BATCH):
         found += orjson.loads(b"[%b]" % b",".join([body or b"{}" for body in bodies[lo : lo + _BATCH]]))
-    return found
-
-
-def _split(bodies: Sequence[bytes]) -> tuple[list[bytes | None], list[Json]]:
-    """Return the content of each body as JSON text, and the rest of it but for the salt, parsed: one for all that are alike. What was forgotten is empty."""
-    contents: list[bytes | None] = []
-    rests: list[bytes] = []
-    for body in bodies:
-        # The keys of a body are sorted: content, salt, then texts and a list of texts. In canonical JSON a quote inside a
-        # text has a backslash before it, so the last `,"salt":"` is the body's own, and before it lies the content.
-        at = body.rfind(_SALT)
-        if at > 0 and body.startswith(_CONTENT) and body[at - 1 : at] == b"}":
-            contents.append(body[len(_CONTENT) - 1 : at])
-            rests.append(body[body.find(b'"', at + len(_SALT)) + 1 :])
-        else:
-            parsed = orjson.loads(body or b'{"content":{}}')
-            content = parsed.pop("content", None)
-            parsed.pop("salt", None)
-            contents.append(None if content is None else dumps(content))
-            rests.append(dumps(parsed)[1:])
-    alike: list[bytes] = list(dict.fromkeys(rests))
-    known: dict[bytes, Json] = {}
-    for lo in range(0, len(alike), _BATCH):
-        batch = alike[lo : lo + _BATCH]
-        parsed = orjson.loads(b"[%b]" % b",".join([b"{" + rest.removeprefix(b",") for rest in batch]))
-        known.update(zip(batch, parsed, strict=True))
-    return contents, [known[rest] for rest in rests]
-
-
-def _texts_of(contents: Sequence[bytes | None], rests: Sequence[Json]) -> list[str | None]:
-    """Return the text of each description: what `text_of_body` says."""
-    found = [rest.get("text") for rest in rests]
-    bare = [at for at, text in enumerate(found) if text is None and contents[at] is not None]
-    for lo in range(0, len(bare), _BATCH):
-        batch = bare[lo : lo + _BATCH]
-        parsed = orjson.loads(b"[%b]" % b",".join([contents[at] or b"" for at in batch]))
-        for at, statement in zip(batch, map(own_statement, parsed), strict=True):
-            found[at] = statement
     return found

@@ -5,22 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import orjson
 import pyarrow as pa
 
 from graphstore.graph.arrow_tables import (
-    body_columns,
     columns_by_name,
     columns_of,
     description_columns,
-    event_columns,
-    said_of_links,
+    event_tombstone,
+    table_of,
     tombstone,
+    whole_bodies,
 )
 from graphstore.graph.result import arrow_out
-from graphstore.ledger.chain import dumps
+from graphstore.graph.texts import LINK
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, thing_rows
 from graphstore.read.happened import Happened
@@ -201,7 +200,7 @@ class RowSource:
             "tx_from": columns["known_since"],
         }
         latest = [_with_latest(happened, row, body) for row, body in zip(rows, bodies, strict=True)]
-        return pa.table({**columns_by_name(own), **event_columns(columns["kind"], latest)})
+        return table_of(EVENT, own, latest)
 
     def absent(self) -> tuple[pa.Table, list[Json]]:
         """Return what is known and does not hold, with its last content: the rows of Absent, and with them the contents of those that are nodes, of others nothing."""
@@ -218,11 +217,10 @@ class RowSource:
         columns = columns_of(rows, Described)
         own = {name: columns[name] for name in _OF_ABSENT}
         own |= {"told": columns["recorded_at"], "valid_to": list(map(_end, columns["valid_to"]))}
-        own["content"] = [dumps(body["content"]).decode() if "content" in body else None for body in bodies]
         contents = [
             {} if row.is_event else body.get("content", {}) for row, body in zip(rows, bodies, strict=True)
         ]
-        return pa.table({**columns_by_name(own), **description_columns(bodies)}), contents
+        return table_of(ABSENT, own, bodies), contents
 
     def groups(self) -> dict[Group, list[int]]:
         """Return the numbers of the periods of links, which are handed over."""
@@ -242,8 +240,8 @@ class RowSource:
         own |= {"told": columns["recorded_at"], "valid_to": list(map(_end, columns["valid_to"]))}
         own["history"] = columns["is_history"]
         own["confidence"] = ["inferred" if each else "explicit" for each in columns["is_inferred"]]
-        bodies = [point.content(row.data, row.checksum, f"link {row.id!r}") for row in rows]
-        return pa.table({**columns_by_name(own), **said_of_links(bodies)})
+        bodies = whole_bodies(point, columns["data"], columns["checksum"], lambda at: f"link {rows[at].id!r}")
+        return table_of(LINK, own, bodies)
 
     def _rows_now(self) -> Point:
         """Return the point, unless something was forgotten meanwhile. Raises NotInRows then."""
@@ -276,8 +274,14 @@ def nodes_as_table(point: Point) -> pa.Table:
 
 def _node_columns(point: Point, rows: list[Held]) -> dict[str, pa.Array]:
     """Make the columns of nodes, but for how they stand."""
-    bodies, columns = [_checked(point, row) for row in rows], columns_of(rows, Held)
-    return {**columns_by_name({name: columns[name] for name in _OF_NODES}), **body_columns(bodies)}
+    columns = columns_of(rows, Held)
+    bodies = whole_bodies(
+        point,
+        columns["data"],
+        columns["checksum"],
+        lambda at: f"node {rows[at].id!r}, version {rows[at].number}",
+    )
+    return {**columns_by_name({name: columns[name] for name in _OF_NODES}), **description_columns(bodies)}
 
 
 def _bounds(span: Span) -> dict[str, Instant]:
@@ -294,21 +298,14 @@ def _end(instant: Instant | None) -> Instant:
     return OPEN if instant is None else instant
 
 
-def _checked(point: Point, row: Held) -> bytes:
-    """Return the bytes of a content. Raises DamageError when they are not what was written."""
-    if row.data is None or crc32(row.data) != row.checksum:
-        point.content(row.data, row.checksum, f"node {row.id!r}, version {row.number}")
-    return row.data or b""
-
-
 def _body(happened: Happened, row: Described) -> Json:
     """Return the body of a version; of a forgotten thing what is left of it."""
     what = f"event {row.id!r}" if row.is_event else f"node {row.id!r}, version {row.number}"
     body = happened.point.content(row.data, row.checksum, what)
     if body:
         return body
-    body = tombstone(row.forgotten or "")
-    return {**body, "authorized": None, **happened.place(row.id)} if row.is_event else body
+    word = row.forgotten or ""
+    return event_tombstone(word, happened.place(row.id)) if row.is_event else tombstone(word)
 
 
 def _with_latest(happened: Happened, row: Described, body: Json) -> Json:

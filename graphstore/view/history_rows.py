@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import orjson
 import pyarrow as pa
 
 from graphstore.errors import InvalidError, closest
 from graphstore.graph.arrow_tables import (
-    body_columns,
     columns_by_name,
     columns_of,
+    description_columns,
     field_column,
+    link_columns,
     numbers,
-    said_of_links,
     tombstone,
+    whole_bodies,
 )
 from graphstore.graph.properties import FieldKind, field_kind, property_name
 from graphstore.graph.result import arrow_out
@@ -162,15 +162,21 @@ def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | 
     """Return the rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
     optional_text("kind", kind)
     columns = asked.columns(sight.point, SPANS_OF_NODES, kind)
-    words = columns["word"]
-    said = body_columns(_bodies(sight.point, columns), lambda at: tombstone(words[at]))
+    known = whole_bodies(
+        sight.point,
+        columns["data"],
+        columns["checksum"],
+        lambda at: f"node {columns['id'][at]!r}, version {columns['number'][at]}",
+    )
+    bodies = [body or tombstone(word) for body, word in zip(known, columns["word"], strict=True)]
+    said = description_columns(bodies)
     done = done_by(sight.point, (op for op in columns["operation"] if op is not None))
     reasons = [done[op][2] if op in done else None for op in columns["operation"]]
     return _in_order(
         {
             **columns_by_name({name: columns[name] for name in ("id", "kind", "key", "scope", "number")}),
             **{name: said[name] for name in ("text", "tags", "source")},
-            **_fields(sight, kind, fields, said["content"].to_pylist()),
+            **_fields(sight, kind, fields, [body.get("content") or {} for body in bodies]),
             **_recorded(columns, reason=reasons),
         }
     )
@@ -180,8 +186,10 @@ def links(sight: Sight, asked: Asked, kind: str | None) -> pa.Table:
     """Return the rows of links, by id, valid_from and tx_from."""
     point = sight.point
     columns = asked.columns(point, SPANS_OF_LINKS, kind)
-    contents = zip(columns["data"], columns["checksum"], columns["id"], strict=True)
-    said = said_of_links([point.content(data, checksum, f"link {id!r}") for data, checksum, id in contents])
+    bodies = whole_bodies(
+        point, columns["data"], columns["checksum"], lambda at: f"link {columns['id'][at]!r}"
+    )
+    said = link_columns(bodies)
     return _in_order(
         {
             **columns_by_name({name: columns[name] for name in ("id", "source", "target", "kind")}),
@@ -191,15 +199,6 @@ def links(sight: Sight, asked: Asked, kind: str | None) -> pa.Table:
             **_recorded(columns),
         }
     )
-
-
-def _bodies(point: Point, columns: Mapping[str, list[Any]]) -> list[bytes]:
-    """Return what nodes say; nothing where it was removed. Raises DamageError when it is not what was written."""
-    bodies = columns["data"]
-    for at, (data, checksum) in enumerate(zip(bodies, columns["checksum"], strict=True)):
-        if data is None or crc32(data) != checksum:
-            point.content(data, checksum, f"node {columns['id'][at]!r}, version {columns['number'][at]}")
-    return [data or b"" for data in bodies]
 
 
 def _recorded(columns: Mapping[str, list[Any]], **said: list[str | None]) -> dict[str, pa.Array]:
@@ -300,17 +299,16 @@ def changes(point: Point, since: Instant, until: Instant) -> pa.Table:
 
 
 def _fields(
-    sight: Sight, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
+    sight: Sight, kind: str | None, fields: Sequence[str] | None, contents: list[Json]
 ) -> dict[str, pa.Array]:
     """Return the fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
     kinds = _field_kinds(sight, kind)
     names = sorted(kinds) if fields is None else list(dict.fromkeys(fields))
     if kinds and not kinds.keys() >= set(names):
         _refuse_unknown(sight, names)
-    parsed: list[Json] = orjson.loads(f"[{','.join(each or '{}' for each in contents)}]")
     taken, found = set(_TAKEN), {}
     for name in names:
-        values = [content.get(name) for content in parsed]
+        values = [content.get(name) for content in contents]
         found[property_name(name, taken)] = field_column(kinds.get(name, "text"), values)
     return found
 
