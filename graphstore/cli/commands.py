@@ -177,8 +177,8 @@ def _check_query(values: Values) -> None:
 
 def _coordinate_of(asked: Asked, text: str) -> dict[str, Any]:
     """What --valid and --tx say of $valid and $tx in a text over the whole history."""
-    from graphstore.graph.guard import parse
     from graphstore.graph.macros import reads
+    from graphstore.graph.statement import parse
 
     said = {axis for axis in ("valid", "tx") if getattr(asked, axis) is not None}
     if unread := said - reads(text) - parse(text).params:

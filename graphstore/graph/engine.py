@@ -25,16 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
-from graphstore.graph.guard import (
-    Statement,
-    check_aggregates,
-    check_nulls,
-    check_stoppable,
-    guard,
-    parse,
-    split,
-    widened,
-)
+from graphstore.graph.guard import check_aggregates, check_nulls, check_stoppable, guard, widened
 from graphstore.graph.limits import LIMITS, Limits
 from graphstore.graph.once_each import once_each
 from graphstore.graph.result import (
@@ -47,6 +38,7 @@ from graphstore.graph.result import (
     rows_of,
 )
 from graphstore.graph.row_parameters import rows_read
+from graphstore.graph.statement import Statement, parse, split
 from graphstore.graph.texts import text
 from graphstore.values.libraries import ARROW, DRIVERS, load
 
@@ -396,7 +388,7 @@ class Engine:
         make it anew."""
         with self._lock:
             self._drop_reader()
-            self._run_raw(Statement("CHECKPOINT", frozenset(), (("word", "CHECKPOINT"),)), {}, writes=True)
+            self._run_raw(Statement("CHECKPOINT"), {}, writes=True)
 
     # ---- a user's text
 
@@ -529,7 +521,7 @@ class Engine:
 
     def _run_raw(self, statement: Statement, bound: dict[str, Any], *, writes: bool) -> Any:
         self._usable()
-        if statement.tokens[0][1].upper() in ("CREATE", "ALTER", "DROP"):
+        if statement.tokens[0].word in ("CREATE", "ALTER", "DROP"):
             self._columns = {}
         try:
             return self._connection.execute(widened(statement, bound), bound)

@@ -359,7 +359,8 @@ class Graphs:
 
 def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> None:
     """Refuse what can be refused without a process to run it in. Raises QueryError."""
-    from graphstore.graph.guard import check_stoppable, guard, parse
+    from graphstore.graph.guard import check_stoppable, guard
+    from graphstore.graph.statement import parse
 
     statement = parse(cypher, limits)
     guard(statement)

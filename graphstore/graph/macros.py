@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import QueryError
 from graphstore.graph import texts
-from graphstore.graph.guard import pieces
-from graphstore.graph.once_each import Edit, Token, edited, tokens_of
+from graphstore.graph.statement import Edit, Token, edited, text_at, tokens_of
 from graphstore.values.coordinates import Axis
 from graphstore.values.period import moment
 
@@ -44,7 +43,7 @@ def reads(cypher: str) -> set[Axis]:
     """Return which of `valid` and `tx` the words of a text need."""
     if not isinstance(cypher, str) or not _USED.search(cypher):
         return set()
-    return {axis for kind, piece in pieces(cypher) if kind == "word" for axis in AXES.get(piece.upper(), ())}
+    return {axis for token in tokens_of(cypher) for axis in AXES.get(token.word, ())}
 
 
 def with_coordinate(
@@ -82,7 +81,7 @@ def _written(of_view: bool, hops: bool) -> texts.Macros:
 
 def _named(cypher: str, ends: Sequence[str]) -> str:
     """Return the text with a name for each column that has none and uses a word or a label: what was written."""
-    tokens = tokens_of(cypher)
+    tokens = list(tokens_of(cypher))
     names = _names_of_ends([token.text for token in tokens], ends)
     of_end = re.compile(
         rf"{_OF_ENDS.pattern}.*?\b({'|'.join(map(re.escape, (*ends, *names)))})\b", re.IGNORECASE | re.DOTALL
@@ -90,7 +89,7 @@ def _named(cypher: str, ends: Sequence[str]) -> str:
     edits: list[Edit] = []
     first, depth, named = -1, 0, False  # where the item of a RETURN begins
     for at, token in enumerate([*tokens, Token("end", "", len(cypher))]):
-        word = token.word if depth == 0 and not (at and tokens[at - 1].text == ".") else ""
+        word = token.word if depth == 0 and text_at(tokens, at - 1) != "." else ""
         ended = token.kind == "end" or word in _ENDS or (depth == 0 and token.text == ",")
         if 0 <= first < at and ended:
             end = tokens[at - 1].end
@@ -102,17 +101,16 @@ def _named(cypher: str, ends: Sequence[str]) -> str:
         elif first < 0 and word == "RETURN":
             first = at + 1
         named = first >= 0 and (named or word == "AS")
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        depth += token.nesting
     return edited(cypher, edits)
 
 
 def _words(cypher: str, known: texts.Macros, field: FieldOf) -> str:
-    tokens = tokens_of(cypher)
+    tokens = list(tokens_of(cypher))
     edits: list[Edit] = []
     at = 0
     while at < len(tokens):
-        token, before = tokens[at], tokens[at - 1].text if at else ""
-        behind = tokens[at + 1].text if at + 1 < len(tokens) else ""
+        token, before, behind = tokens[at], text_at(tokens, at - 1), text_at(tokens, at + 1)
         word = token.word if before not in (".", ":", "|") else ""
         if behind == "(" and (word in known or word == "FIELD"):
             given, at = texts.call_at(cypher, tokens, at + 2)
@@ -185,7 +183,7 @@ def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
 
 def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
     """The text with an end of a period, or a name given to one, NULL where the end is open: in IS NULL, and where `coalesce` and `count` are of it."""
-    tokens = tokens_of(cypher)
+    tokens = list(tokens_of(cypher))
     words = [token.text for token in tokens]
     upper = [word.upper() for word in words]
     names = _names_of_ends(words, ends)

@@ -6,40 +6,16 @@ neither can be said to the engine, the text is refused. In a graph of periods on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import NamedTuple
 
 from graphstore.errors import QueryError
-from graphstore.graph.guard import Statement, pieces
+from graphstore.graph.statement import Edit, Statement, Token, edited, text_at
 
 _ENDS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "UNION", "ORDER"})
 """Words that begin what follows a condition."""
 _MODES = frozenset({"TRAIL", "ACYCLIC", "SHORTEST", "ALL", "WSHORTEST", "WALK"})
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-
-
-Edit = tuple[int, int, str]
-"""From where to where a text is replaced, and by what."""
-
-
-class Token(NamedTuple):
-    """A piece of a text that is no white space and no comment, and where it starts."""
-
-    kind: str
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        """Return where it ends."""
-        return self.start + len(self.text)
-
-    @property
-    def word(self) -> str:
-        """In capitals, where it is a word."""
-        return self.text.upper() if self.kind == "word" else ""
 
 
 @dataclass(slots=True)
@@ -71,27 +47,18 @@ PLACE, LINK_ID = "id({})", "{}.id"
 
 def once_each(statement: Statement, identity: str = PLACE) -> Statement:
     """Return the statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
-    tokens = tokens_of(statement.text)
+    tokens = statement.tokens
     added: list[Edit] = []
     taken = {token.text for token in tokens}
     for at, token in enumerate(tokens):
-        if token.word == "MATCH" and not (at and tokens[at - 1].text in ".:|"):
+        if token.word == "MATCH" and text_at(tokens, at - 1) not in (".", ":", "|"):
             pattern = Pattern(tokens, at + 1)
             if pattern.read() and pattern.relationships:
                 added += _additions(tokens, pattern, taken, identity)
-    return replace(statement, text=edited(statement.text, added)) if added else statement
+    return Statement(edited(statement.text, added)) if added else statement
 
 
-def edited(text: str, edits: Iterable[Edit]) -> str:
-    """Return the text with other texts from some places of it to others."""
-    found, last = [], 0
-    for start, end, new in sorted(edits, key=lambda one: one[0]):
-        found += [text[last:start], new]
-        last = end
-    return "".join([*found, text[last:]])
-
-
-def _additions(tokens: list[Token], pattern: Pattern, taken: set[str], identity: str) -> Iterator[Edit]:
+def _additions(tokens: Sequence[Token], pattern: Pattern, taken: set[str], identity: str) -> Iterator[Edit]:
     pairs = [(one, other) for one, other in combinations(pattern.relationships, 2) if one.may_be(other)]
     if any(one.star >= 0 or other.star >= 0 for one, other in pairs):
         raise QueryError(
@@ -121,7 +88,7 @@ def _additions(tokens: list[Token], pattern: Pattern, taken: set[str], identity:
         yield from condition(tokens, pattern.end, " AND ".join(said))
 
 
-def condition(tokens: list[Token], end: int, said: str) -> Iterator[Edit]:
+def condition(tokens: Sequence[Token], end: int, said: str) -> Iterator[Edit]:
     """Yield a condition of the MATCH whose pattern ends there."""
     if end < len(tokens) and tokens[end].word == "WHERE":
         stop, depth = end + 1, 0
@@ -130,7 +97,7 @@ def condition(tokens: list[Token], end: int, said: str) -> Iterator[Edit]:
             joined = token.word == "WITH" and tokens[stop - 1].word in ("STARTS", "ENDS")
             if depth == 0 and token.word in _ENDS and tokens[stop - 1].text != "." and not joined:
                 break
-            depth += (token.text in _CLOSING) - (token.text in _CLOSING.values())
+            depth += token.nesting
             if depth < 0:
                 break
             stop += 1
@@ -140,7 +107,7 @@ def condition(tokens: list[Token], end: int, said: str) -> Iterator[Edit]:
         yield tokens[end - 1].end, tokens[end - 1].end, f" WHERE {said}"
 
 
-def returns_all(tokens: list[Token]) -> bool:
+def returns_all(tokens: Sequence[Token]) -> bool:
     """Return True if some RETURN or WITH gives every name there is."""
     for one, then, after in zip(tokens, tokens[1:], [*tokens[2:], Token("", "", 0)], strict=False):
         if one.word in ("RETURN", "WITH") and (
@@ -150,20 +117,10 @@ def returns_all(tokens: list[Token]) -> bool:
     return False
 
 
-def tokens_of(text: str) -> list[Token]:
-    """Return the tokens of a text."""
-    found, at = [], 0
-    for kind, piece in pieces(text):
-        if kind not in ("space", "comment"):
-            found.append(Token(kind, piece, at))
-        at += len(piece)
-    return found
-
-
 class Pattern:
     """The pattern of a MATCH whose tokens begin there."""
 
-    def __init__(self, tokens: list[Token], start: int) -> None:
+    def __init__(self, tokens: Sequence[Token], start: int) -> None:
         self._tokens, self.end = tokens, start
         self.relationships: list[_Relationship] = []
         self.opened: list[tuple[int, str]] = []
@@ -187,15 +144,14 @@ class Pattern:
             self.end += 1
 
     def _text(self, ahead: int = 0) -> str:
-        at = self.end + ahead
-        return self._tokens[at].text if at < len(self._tokens) else ""
+        return text_at(self._tokens, self.end + ahead)
 
-    def _skip(self) -> tuple[list[Token], str]:
+    def _skip(self) -> tuple[Sequence[Token], str]:
         """Return what is within the bracket that begins here, and the name there; it is left behind."""
         begin, depth = self.end, 0
         while self.end < len(self._tokens):
             token = self._tokens[self.end]
-            depth += (token.text in _CLOSING) - (token.text in _CLOSING.values())
+            depth += token.nesting
             self.end += 1
             if depth == 0:
                 break
@@ -220,7 +176,8 @@ class Pattern:
             return None
         at = self._tokens[self.end].start + 1
         self.end += 1
-        within, name, around = list[Token](), "", ("[", "]")
+        within: Sequence[Token] = ()
+        name, around = "", ("[", "]")
         if self._text() == "[":
             at = self._tokens[self.end].start + 1
             within, name = self._skip()
@@ -240,7 +197,7 @@ class Pattern:
         return right
 
 
-def _described(name: str, rest: list[Token], at: int, around: tuple[str, str]) -> _Relationship:
+def _described(name: str, rest: Sequence[Token], at: int, around: tuple[str, str]) -> _Relationship:
     """Return a relationship by its name and the rest of what is within its brackets."""
     labels, number = labels_at([*(token.text for token in rest), "", ""], 0)
     star, plain = -1, True

@@ -6,16 +6,16 @@ coordinate gives is asked there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from graphstore.errors import QueryError
 from graphstore.graph import macros
 from graphstore.graph.graph_from_rows import Span
-from graphstore.graph.guard import Statement, parse, pieces
 from graphstore.graph.limits import Limits
-from graphstore.graph.once_each import Edit, Pattern, Token, condition, edited, returns_all, tokens_of
+from graphstore.graph.once_each import Pattern, condition, returns_all
+from graphstore.graph.statement import Edit, Statement, Token, edited, parse, text_at
 from graphstore.graph.view_graph import named_labels, named_tables
 from graphstore.values.period import BEGINNING, OPEN, Instant
 
@@ -37,8 +37,8 @@ class AtEach(NamedTuple):
 def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
     """Return the text for a graph of periods; None where that might give something else than the graph of a coordinate."""
     statement = parse(cypher)
-    tokens = tokens_of(statement.text)
-    if not _is_plain(cypher, params, statement, tokens):
+    tokens = statement.tokens
+    if not _is_plain(cypher, params, statement):
         return None
     added: list[Edit] = []
     names: set[str] = set()
@@ -46,7 +46,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
     properties = {after.text.strip("`") for one, after in pairwise(tokens) if one.text == "."}
     things = 0
     for at, token in enumerate(tokens):
-        if token.word != "MATCH" or tokens[at - 1].text in (".", ":", "|"):
+        if token.word != "MATCH" or text_at(tokens, at - 1) in (".", ":", "|"):
             continue
         pattern = Pattern(tokens, at + 1)
         if not pattern.read() or any(each.star >= 0 for each in pattern.relationships):
@@ -80,8 +80,9 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
     return AtEach(edited(statement.text, added), frozenset(properties))
 
 
-def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, tokens: list[Token]) -> bool:
+def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement) -> bool:
     """Return True if a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
+    tokens = statement.tokens
     if named_labels(cypher) != frozenset({"NODE"}) or named_tables(cypher) is None:
         return False
     if {"valid", "tx"} & (statement.params | params.keys()) or returns_all(tokens):
@@ -95,7 +96,7 @@ def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, toke
     )
 
 
-def _are_read_by_property(tokens: list[Token], names: set[str], within: set[int]) -> bool:
+def _are_read_by_property(tokens: Sequence[Token], names: set[str], within: set[int]) -> bool:
     """Return True if nothing of a node or a link is read but its properties, and how many there are."""
     clause = ""
     padded = [*tokens, *[Token("", "", 0)] * 2]
@@ -137,35 +138,36 @@ class Clause(NamedTuple):
 def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Clause | None:
     """Return what FOR VALID_TIME says; None for a text that does not begin with it. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
     statement = parse(cypher, limits)
-    if [piece.upper() for _, piece in statement.tokens[:2]] != ["FOR", "VALID_TIME"]:
+    if [token.text.upper() for token in statement.tokens[:2]] != ["FOR", "VALID_TIME"]:
         return None
-    rest = tokens_of(statement.text)[2:]
+    rest = statement.tokens[2:]
     words = [token.word for token in rest]
+    times: Sequence[Token] = ()
     if words[:1] == ["ALL"]:
-        size, times = 1, []
+        size = 1
     elif words[:2] == ["AS", "OF"]:
         size, times = 3, rest[2:3]
     elif words[:1] == ["FROM"] and words[2:3] == ["TO"]:
         size, times = 4, [*rest[1:2], *rest[3:4]]
     else:
-        size, times = 0, []
+        size = 0
     if size == 0 or len(rest) <= size or any(each.kind not in ("string", "param") for each in times):
         raise QueryError(
             "FOR VALID_TIME is followed by ALL, AS OF '2026-01-01', or FROM '2026-01-01' TO '2026-02-01', each time in quotes or a parameter, and then by the query."
         )
-    text = statement.text[rest[size].start :]
-    used, given = {name for kind, name in pieces(text) if kind == "param"}, dict(params)
+    asked = Statement(statement.text[rest[size].start :])
+    given = dict(params)
     found = []
     for each in times:
         name = each.text[1:]
         if each.kind == "param" and name not in params:
             raise QueryError(f"the query has no value for ${name}. Give it: {name}='2026-01-01'.")
         found.append(params[name] if each.kind == "param" else each.text[1:-1])
-        if each.kind == "param" and each.text not in used:
+        if each.kind == "param" and name not in asked.params:
             given.pop(name, None)
     if not found:
-        return Clause(None, None, text, given)
-    return Clause(found[0], found[-1], text, given, is_instant=len(found) == 1)
+        return Clause(None, None, asked.text, given)
+    return Clause(found[0], found[-1], asked.text, given, is_instant=len(found) == 1)
 
 
 def of_clause(since: Instant | None, until: Instant | None, tx: Instant) -> Span:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import InvalidError, QueryError
-from graphstore.graph.guard import Statement
-from graphstore.graph.once_each import Token, edited, tokens_of
+from graphstore.graph.statement import Statement, Token, edited, tokens_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,8 +43,7 @@ def rows_read(statement: Statement, params: Mapping[str, Any]) -> tuple[Statemen
         rows, table = _Unwound(text, name), _table(name, value)
         tables[name] = table.rename_columns([f"{rows.variable}.{column}" for column in table.column_names])
         text = rows.as_columns(table.column_names)
-    tokens = tuple((token.kind, token.text) for token in tokens_of(text))
-    return replace(statement, text=text, tokens=tokens), tables
+    return Statement(text), tables
 
 
 def _is_rows(value: Any) -> bool:
@@ -96,7 +93,7 @@ class _Unwound:
     """A text with the UNWIND that reads the rows of a parameter. Raises QueryError where they are read otherwise."""
 
     def __init__(self, text: str, name: str) -> None:
-        self._text, self._name, self._tokens = text, name, tokens_of(text)
+        self._text, self._name, self._tokens = text, name, list(tokens_of(text))
         tokens = self._tokens
         places = [at for at, token in enumerate(tokens) if token.text == f"${name}"]
         self._at = at = places[0]

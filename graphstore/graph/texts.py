@@ -15,8 +15,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from graphstore.errors import InvalidError, QueryError
-from graphstore.graph.guard import pieces, split
-from graphstore.graph.once_each import Edit, Token, edited, tokens_of
+from graphstore.graph.statement import Edit, Token, arguments, edited, pieces, split, text_at, tokens_of
 from graphstore.values.vocabulary import KINDS
 
 _SECTION = re.compile(r"^// (name|macro): *(.+?) *$", re.MULTILINE)
@@ -91,13 +90,13 @@ def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
 
 def expand(body: str, known: Macros) -> str:
     """`body` with each call of a macro written out, macros inside macros included. Raises QueryError for the wrong number of arguments."""
-    tokens = tokens_of(body)
+    tokens = list(tokens_of(body))
     edits: list[Edit] = []
     at = 0
     while at < len(tokens):
-        token, behind = tokens[at], tokens[at + 1].text if at + 1 < len(tokens) else ""
+        token, behind = tokens[at], text_at(tokens, at + 1)
         is_call = token.kind == "word" and token.text in known and behind == "("
-        if not is_call or (at and tokens[at - 1].text in (".", ":")):
+        if not is_call or text_at(tokens, at - 1) in (".", ":"):
             at += 1
             continue
         given, at = call_at(body, tokens, at + 2)
@@ -107,16 +106,10 @@ def expand(body: str, known: Macros) -> str:
 
 def call_at(text: str, tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
     """Return the arguments of a call whose first token is `at`, and where what follows its bracket begins."""
-    given, depth, start = list[str](), 0, at
-    for place in range(at, len(tokens)):
-        piece = tokens[place].text
-        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
-        if depth < 0 or (depth == 0 and piece == ","):
-            given.append(text[tokens[start].start : tokens[place].start].strip())
-            start = place + 1
-        if depth < 0:
-            return given, start
-    raise QueryError("a bracket that is opened in the query is never closed.")
+    given, behind = arguments(tokens, at)
+    if not behind:
+        raise QueryError("a bracket that is opened in the query is never closed.")
+    return [text[each[0].start : each[-1].end] if each else "" for each in given], behind
 
 
 def called(name: str, given: Sequence[str], known: Macros) -> str:

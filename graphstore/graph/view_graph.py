@@ -12,12 +12,12 @@ import pyarrow as pa
 from graphstore.errors import QueryError
 from graphstore.graph import macros, unknown_names
 from graphstore.graph.graph_from_rows import LABELS
-from graphstore.graph.guard import parse
 from graphstore.graph.limits import LIMITS, Limits
 from graphstore.graph.once_each import PLACE, labels_at, once_each
 from graphstore.graph.projection import Pen
 from graphstore.graph.properties import FieldKind
 from graphstore.graph.result import Result
+from graphstore.graph.statement import Token, parse
 from graphstore.graph.texts import text
 from graphstore.graph.workers import AnyEngine
 
@@ -193,7 +193,7 @@ def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
     tokens = parse(cypher, limits).tokens
     if _is_odd(tokens):
         return None
-    words = [word for _, word in tokens] + ["", ""]
+    words = [token.text for token in tokens] + ["", ""]
     named: set[str] = set()
     for at, word in enumerate(words):
         if word != "-" or words[at - 1] == "]":
@@ -211,11 +211,10 @@ def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
     return frozenset(named)
 
 
-def _is_odd(tokens: Sequence[tuple[str, str]]) -> bool:
+def _is_odd(tokens: Sequence[Token]) -> bool:
     """Return True for a text that calls procedures, or where dashes and arrow heads come in other shapes."""
     return any(
-        (kind == "word" and piece.upper() == "CALL") or (kind == "mark" and not piece.isascii())
-        for kind, piece in tokens
+        token.word == "CALL" or (token.kind == "mark" and not token.text.isascii()) for token in tokens
     )
 
 
@@ -225,8 +224,8 @@ def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
     tokens = parse(cypher, limits).tokens
     if _is_odd(tokens):
         return None
-    kinds = [kind for kind, _ in tokens] + [""] * 3
-    words = [word for _, word in tokens] + [""] * 3
+    kinds = [token.kind for token in tokens] + [""] * 3
+    words = [token.text for token in tokens] + [""] * 3
     labels: set[str] = set()
     lists = 0
     for at, word in enumerate(words):

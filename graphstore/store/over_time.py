@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from graphstore.errors import InvalidError, QueryError
-from graphstore.graph.guard import pieces
+from graphstore.graph.statement import pieces
 from graphstore.values.coordinates import UNITS
 from graphstore.values.inputs import names
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment

@@ -31,7 +31,9 @@ from graphstore.graph.engine import (
     stopped_by,
     time_limit,
 )
-from graphstore.graph.guard import Limits, guard, parse, split
+from graphstore.graph.guard import guard
+from graphstore.graph.limits import Limits
+from graphstore.graph.statement import parse, split
 
 pytestmark = pytest.mark.driver
 

@@ -10,8 +10,8 @@ import pytest
 
 from graphstore import GraphStore
 from graphstore.errors import QueryError
-from graphstore.graph.guard import parse
 from graphstore.graph.once_each import once_each
+from graphstore.graph.statement import parse
 
 pytestmark = pytest.mark.served
 

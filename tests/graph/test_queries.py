@@ -18,7 +18,8 @@ import graphstore
 from graphstore.errors import InvalidError, QueryError
 from graphstore.graph import texts
 from graphstore.graph.engine import Engine
-from graphstore.graph.guard import check_aggregates, guard, parse
+from graphstore.graph.guard import check_aggregates, guard
+from graphstore.graph.statement import parse
 from graphstore.values.vocabulary import KINDS
 from tests.support import named_queries as queries
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from graphstore.cli.shell.parser import COMMAND, FUNCTIONS, KEYWORDS, cut
 from graphstore.cli.shell.schema import Vocabulary
-from graphstore.graph.guard import pieces
+from graphstore.graph.statement import pieces
 
 Token = tuple[str, str]
 Commands = Mapping[str, tuple[str, tuple[str, ...]]]

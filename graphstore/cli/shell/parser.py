@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from graphstore.graph.guard import pieces
+from graphstore.graph.statement import pieces
 
 COMMAND = ":"
 WORDS_THAT_ARE_COMMANDS = ("exit", "help", "quit")

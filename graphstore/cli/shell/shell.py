@@ -31,8 +31,9 @@ from graphstore.cli.shell.output import (
     write,
 )
 from graphstore.errors import GraphStoreError, InvalidError, QueryError
-from graphstore.graph.guard import WRITES, parse, pieces
+from graphstore.graph.guard import WRITES
 from graphstore.graph.result import Result
+from graphstore.graph.statement import parse, pieces
 from graphstore.values.findings import BranchInfo
 
 if TYPE_CHECKING:

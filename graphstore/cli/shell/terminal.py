@@ -18,7 +18,7 @@ from graphstore.cli.shell.output import Mode
 from graphstore.cli.shell.schema import Vocabulary
 from graphstore.cli.shell.shell import COMMANDS, TRUNK, UNLISTED, Leave, Shell
 from graphstore.errors import EngineError, GraphStoreError
-from graphstore.graph.guard import pieces
+from graphstore.graph.statement import pieces
 from graphstore.values.period import when
 from graphstore.values.text import clean, line
 
