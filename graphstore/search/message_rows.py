@@ -127,7 +127,7 @@ class MessageRows:
                 of_name.append(message.number)
         return iter(found.items())
 
-    def admitted(self, sight: At) -> Callable[[int], bool]:
+    def admitted(self) -> Callable[[int], bool]:
         """Return the function that tells which entities are no messages, or were authorized."""
         known: dict[int, bool] = {}
 
@@ -155,11 +155,11 @@ class MessageRows:
             index.r_ent[message.number] = message.entity
         return [message.number for message in near]
 
-    def trace(self, sight: At, trace_id: str) -> list[int]:
+    def trace(self, trace_id: str) -> list[int]:
         """Return the events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""
         return [event.number for event in self._point.rows(TRACE_EVENTS, trace=trace_id)]
 
-    def traces(self, sight: At) -> list[str]:
+    def traces(self) -> list[str]:
         """Return the ids of the traces of which something had begun by here, in the order they were first known."""
         return [row.trace for row in self._point.rows(TRACES)]
 

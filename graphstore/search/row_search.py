@@ -223,6 +223,7 @@ class RowSearch:
         sight: At,
         text: str,
         most: int,
+        *,
         kinds: frozenset[str] = frozenset(),
         weigh: Weigh | None = None,
         seen: Fits | None = None,

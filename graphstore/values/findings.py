@@ -75,17 +75,7 @@ class ViewDiff(Shown):
     links_removed: tuple[Link, ...] = ()
 
     def __bool__(self) -> bool:
-        return any(
-            (
-                self.added,
-                self.removed,
-                self.changed,
-                self.events_added,
-                self.events_removed,
-                self.links_added,
-                self.links_removed,
-            )
-        )
+        return any(getattr(self, name) for name in type(self).model_fields)
 
 
 class Inspection(Shown):

@@ -172,27 +172,22 @@ class Vocabulary:
 
     def reset(self, custom: Iterable[Mapping[str, Any]]) -> None:
         """Reset to the built-in kinds and these."""
-        defined = [_custom(spec) for spec in custom]
-        # each replaced as a whole: others read them meanwhile
-        self.kinds: dict[str, Kind] = {**KINDS, **{kind.name: kind for kind in defined}}
-        self._inverse = {
-            kind.inverse: kind.name for kind in (*KINDS.values(), *defined) if not kind.symmetric
-        }
-        self.causal = frozenset(kind.name for kind in self.kinds.values() if kind.causal)
-        self.symmetric = frozenset(kind.name for kind in self.kinds.values() if kind.symmetric)
+        self._set({**KINDS, **{kind.name: kind for kind in map(_custom, custom)}})
 
     def extend(self, custom: Iterable[Mapping[str, Any]]) -> None:
         """Add kinds that a store has defined."""
-        for spec in custom:
-            self.add(_custom(spec))
+        self._set({**self.kinds, **{kind.name: kind for kind in map(_custom, custom)}})
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""
-        self.kinds[kind.name] = kind
-        self.causal = self.causal | {kind.name} if kind.causal else self.causal - {kind.name}
-        self.symmetric = self.symmetric | {kind.name} if kind.symmetric else self.symmetric - {kind.name}
-        if not kind.symmetric:
-            self._inverse[kind.inverse] = kind.name
+        self._set({**self.kinds, kind.name: kind})
+
+    def _set(self, kinds: dict[str, Kind]) -> None:
+        # each replaced as a whole: others read them meanwhile
+        self.kinds = kinds
+        self._inverse = {kind.inverse: kind.name for kind in kinds.values() if not kind.symmetric}
+        self.causal = frozenset(kind.name for kind in kinds.values() if kind.causal)
+        self.symmetric = frozenset(kind.name for kind in kinds.values() if kind.symmetric)
 
     def canonical(self, name: str) -> str:
         """The stored name of a kind given by any of its names. Raises InvalidError for an unknown one."""

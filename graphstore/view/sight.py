@@ -256,7 +256,7 @@ class Sight(Rows):
 
     def admitted(self) -> Callable[[int], bool]:
         """Return the function that tells which entities are no messages, or were authorized."""
-        return self._messages.admitted(self)
+        return self._messages.admitted()
 
     # ------------------------------------------------------------------ how things stand
 
@@ -380,7 +380,7 @@ class Sight(Rows):
 
     def traces(self) -> list[str]:
         """Return the ids of all traces there is something of."""
-        return self._messages.traces(self)
+        return self._messages.traces()
 
     def found(
         self,
@@ -392,7 +392,7 @@ class Sight(Rows):
     ) -> Found:
         """Return the best matches of a text among what stands here, as `RowSearch.find` ranks them."""
         ahead = None if weigh is None else self.read_weighed
-        return self._search.find(self, text, most, kinds, weigh, seen, ahead)
+        return self._search.find(self, text, most, kinds=kinds, weigh=weigh, seen=seen, ahead=ahead)
 
     def found_ever(
         self, text: str, kinds: frozenset[str], *, fallen: bool = False
@@ -416,7 +416,7 @@ class Sight(Rows):
 
     def trace(self, trace_id: str) -> list[int]:
         """Return the events of a trace, as `MessageRows.trace` finds them. All is read that says when they happened."""
-        events = self._messages.trace(self, trace_id)
+        events = self._messages.trace(trace_id)
         self.index.read_events(events)
         return events
 

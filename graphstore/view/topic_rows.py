@@ -72,7 +72,7 @@ class TopicRows:
         or a tag that is named; where none does, the best are `near`."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
         index = self._index
-        found = sight.core.search.find(sight, self.query, index.count, kinds)
+        found = sight.core.search.find(sight, self.query, index.count, kinds=kinds)
         nodes = [(ent, score) for ent, score in found.matches if not index.is_event[ent]][:_SEEDS]
         named = self._named(term.word for term in found.question.terms)
         covering = [
