@@ -22,7 +22,7 @@ from graphstore.values import findings, models
 from graphstore.values.findings import clauses, words
 from graphstore.values.period import exactly, when
 from graphstore.values.text import clean, described, line
-from graphstore.values.ways import Way
+from graphstore.values.ways import SharedPath
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,7 +121,7 @@ def _plain(thing: Any) -> Any:
         return int(thing) if thing == int(thing) else float(thing)
     if isinstance(thing, set | frozenset):
         return sorted(thing)
-    if isinstance(thing, Way):
+    if isinstance(thing, SharedPath):
         return list(thing)
     return str(thing)
 

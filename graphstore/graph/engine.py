@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
 from graphstore.graph.guard import check_aggregates, check_nulls, check_stoppable, guard, widened
-from graphstore.graph.limits import LIMITS, Limits
+from graphstore.graph.limits import LIMITS, QueryLimits
 from graphstore.graph.once_each import once_each
 from graphstore.graph.result import (
     Entity,
-    Reader,
     Result,
+    ValueReader,
     arrow_out,
     fits,
     needs_arrow,
     rows_of,
 )
 from graphstore.graph.row_parameters import rows_read
-from graphstore.graph.statement import Statement, parse, split
+from graphstore.graph.statement import CypherStatement, parse, split
 from graphstore.graph.texts import text
 from graphstore.values.libraries import ARROW, DRIVERS, load
 
@@ -226,7 +226,8 @@ _registry = threading.Lock()
 _faults: dict[tuple[str, str], tuple[str, ...]] = {}
 
 
-def _module(driver: str) -> Any:
+def load_driver(driver: str) -> Any:
+    """Return the module of a driver. Raises InvalidError for an unknown one, EngineError where it cannot be loaded."""
     if driver not in DRIVERS:
         raise InvalidError.choice("driver", driver, DRIVERS)
     other = DRIVERS[1 - DRIVERS.index(driver)]
@@ -263,7 +264,7 @@ class Engine:
     ) -> None:
         self.path = None if path is None else Path(path).resolve()
         self.driver = driver
-        self._module = _module(driver)
+        self._module = load_driver(driver)
         self._lock = threading.RLock()
         self._broken: str | None = None
         self._columns: dict[str, dict[str, str]] = {}
@@ -388,7 +389,7 @@ class Engine:
         make it anew."""
         with self._lock:
             self._drop_reader()
-            self._run_raw(Statement("CHECKPOINT"), {}, writes=True)
+            self._run_raw(CypherStatement("CHECKPOINT"), {}, writes=True)
 
     # ---- a user's text
 
@@ -397,7 +398,7 @@ class Engine:
         cypher: str,
         params: Mapping[str, Any] | None = None,
         *,
-        limits: Limits | None = LIMITS,
+        limits: QueryLimits | None = LIMITS,
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
@@ -426,7 +427,11 @@ class Engine:
         return result
 
     def _read(
-        self, statement: Statement, bound: dict[str, Any], timeout: float | None, limits: Limits | None
+        self,
+        statement: CypherStatement,
+        bound: dict[str, Any],
+        timeout: float | None,
+        limits: QueryLimits | None,
     ) -> Result:
         try:
             if self._reader is None:
@@ -470,7 +475,7 @@ class Engine:
                 (_THING.search(kind) and spelled_out(field.type)) or kind
                 for kind, field in zip(types, shape, strict=True)
             ]
-        read = Reader(self._properties).value
+        read = ValueReader(self._properties).value
         return Result(columns, [tuple(map(read, row)) for row in rows], types=types)
 
     # ---- underneath
@@ -519,7 +524,7 @@ class Engine:
             writes = True
         return self._run_raw(statement, _bind_all(statement, params), writes=writes)
 
-    def _run_raw(self, statement: Statement, bound: dict[str, Any], *, writes: bool) -> Any:
+    def _run_raw(self, statement: CypherStatement, bound: dict[str, Any], *, writes: bool) -> Any:
         self._usable()
         if statement.tokens[0].word in ("CREATE", "ALTER", "DROP"):
             self._columns = {}
@@ -578,7 +583,7 @@ class Engine:
 _UNVOUCHED = "{driver} returned wrong rows in a self-test ({faults}); one relationship per MATCH, with WITH between, is safe."
 
 
-def _bind_all(statement: Statement, params: Mapping[str, Any]) -> dict[str, Any]:
+def _bind_all(statement: CypherStatement, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the bound parameters. Raises QueryError when the text and `params` do not name the same."""
     missing, unknown = statement.params - params.keys(), params.keys() - statement.params
     if missing:

@@ -41,7 +41,7 @@ _OF_ABSENT = ("id", "kind", "key", "scope", "number", "standing", "author", "val
 _OF_LINKS = ("source", "target", "id", "kind", "strength", "created_by", "author", "valid_from", "tx_from")
 
 
-class Span(NamedTuple):
+class GraphSpan(NamedTuple):
     """Rows that hold at some instant of both spans, each with its end not included; where instants of an axis are said, at one of these. `fields`: the
     properties that are read, None for all."""
 
@@ -52,12 +52,12 @@ class Span(NamedTuple):
     fields: frozenset[str] | None = None
 
     @classmethod
-    def of(cls, valid: Instant, tx: Instant) -> Span:
+    def at(cls, valid: Instant, tx: Instant) -> GraphSpan:
         """Return the span of one coordinate."""
         return cls((valid, valid + 1), (tx, tx + 1))
 
 
-class Bounds(NamedTuple):
+class PeriodBounds(NamedTuple):
     """When something holds, and when it was believed."""
 
     valid_from: Instant
@@ -66,7 +66,7 @@ class Bounds(NamedTuple):
     tx_to: Instant
 
 
-class Held(NamedTuple):
+class HeldPeriod(NamedTuple):
     """A period of a node or event, with the version that holds over it."""
 
     period: int
@@ -101,21 +101,21 @@ class HeldLinks(NamedTuple):
     tx_to: str
 
 
-class Known(NamedTuple):
+class NumberedId(NamedTuple):
     """A node or event by its number."""
 
     number: int
     id: str
 
 
-class Stretch(NamedTuple):
+class StandingStretch(NamedTuple):
     """The last instant before another, and the first after it, at which anything begins or ends."""
 
     since: Instant | None
     until: Instant | None
 
 
-class State(NamedTuple):
+class ViewState(NamedTuple):
     """The last transaction of a point, how many entities it knows, and what was forgotten by now, which changes past answers."""
 
     last: Instant | None
@@ -130,11 +130,11 @@ class State(NamedTuple):
         return self.rewritten, self.forgotten, self.forgotten_by
 
 
-HELD = Statement("held", Held)
+HELD = Statement("held", HeldPeriod)
 HELD_LINKS = Statement("held_links", HeldLinks)
-KNOWN = Statement("known", Known)
-STRETCH = Statement("stretch", Stretch)
-STATE = Statement("state", State)
+KNOWN = Statement("known", NumberedId)
+STRETCH = Statement("stretch", StandingStretch)
+STATE = Statement("state", ViewState)
 
 
 class RowSource:
@@ -144,7 +144,7 @@ class RowSource:
     it joins, and its bounds.
     """
 
-    def __init__(self, point: Point, span: Span) -> None:
+    def __init__(self, point: Point, span: GraphSpan) -> None:
         self._point = point
         self._state = state_of(point)
         held = point.rows(HELD, **_bounds(span))
@@ -152,10 +152,10 @@ class RowSource:
         links = list(zip(*map(orjson.loads, arrays), strict=True))
         if span.instants:
             held = [row for row in held if _holds(span, row)]
-            links = [row for row in links if _holds(span, Bounds(*row[4:]))]
+            links = [row for row in links if _holds(span, PeriodBounds(*row[4:]))]
         nodes = [row for row in held if not row.is_event]
         self._columns = _node_columns(point, nodes)
-        self.periods = [(row.period, row.entity, Bounds(*row[8:12])) for row in nodes]
+        self.periods = [(row.period, row.entity, PeriodBounds(*row[8:12])) for row in nodes]
         self.link_periods = links
         self._events = [row.id for row in held if row.is_event]
         self._labels = {row.entity: EVENT if row.is_event else NODE for row in held}
@@ -250,7 +250,7 @@ class RowSource:
         return self._point
 
 
-def state_of(point: Point) -> State:
+def state_of(point: Point) -> ViewState:
     """Return by what a ledger tells whether an answer at a point is still right. How things stand may depend on what is outside of scopes."""
     [state] = point.whole.rows(STATE)
     return state
@@ -265,16 +265,16 @@ def stretch_of(point: Point) -> tuple[Instant, Instant]:
 def nodes_as_table(point: Point) -> pa.Table:
     """Return the nodes that stand at a point as the table that a view gives: instants are in UTC, and an open end is null."""
     with no_collecting():
-        held = point.rows(HELD, **_bounds(Span.of(point.valid, point.tx)))
+        held = point.rows(HELD, **_bounds(GraphSpan.at(point.valid, point.tx)))
         found = _node_columns(point, [row for row in held if not row.is_event])
     shown = {name: found[name] for name in _SHOWN} | {"recorded_at": found["told"]}
     shown |= {name: found[name] for name in ("valid_from", "valid_to", "tx_from")}
     return arrow_out(pa.table({**shown, "tx_to": pa.nulls(len(found["told"]), pa.timestamp("us"))}))
 
 
-def _node_columns(point: Point, rows: list[Held]) -> dict[str, pa.Array]:
+def _node_columns(point: Point, rows: list[HeldPeriod]) -> dict[str, pa.Array]:
     """Make the columns of nodes, but for how they stand."""
-    columns = columns_of(rows, Held)
+    columns = columns_of(rows, HeldPeriod)
     bodies = whole_bodies(
         point,
         columns["data"],
@@ -284,11 +284,11 @@ def _node_columns(point: Point, rows: list[Held]) -> dict[str, pa.Array]:
     return {**columns_by_name({name: columns[name] for name in _OF_NODES}), **description_columns(bodies)}
 
 
-def _bounds(span: Span) -> dict[str, Instant]:
-    return dict(zip(Bounds._fields, (*span.valid, *span.tx), strict=True))
+def _bounds(span: GraphSpan) -> dict[str, Instant]:
+    return dict(zip(PeriodBounds._fields, (*span.valid, *span.tx), strict=True))
 
 
-def _holds(span: Span, row: Held | Bounds) -> bool:
+def _holds(span: GraphSpan, row: HeldPeriod | PeriodBounds) -> bool:
     """Return True if a period holds at one of the instants of a span."""
     since, until = (row.valid_from, row.valid_to) if span.axis == "valid" else (row.tx_from, row.tx_to)
     return bisect_left(span.instants, since) < bisect_left(span.instants, until)

@@ -19,8 +19,8 @@ from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from graphstore.graph.graph_from_rows import Span, State
-    from graphstore.graph.limits import Limits
+    from graphstore.graph.graph_from_rows import GraphSpan, ViewState
+    from graphstore.graph.limits import QueryLimits
     from graphstore.graph.projection import Projection
     from graphstore.graph.result import Result
     from graphstore.graph.view_graph import ViewGraph
@@ -40,22 +40,22 @@ Coordinate = tuple[Instant, Instant]
 """Valid and tx."""
 
 
-class _Key(NamedTuple):
+class _GraphKey(NamedTuple):
     """What a graph is of: a stretch of valid time, or a span, and the state of the ledger. Several may be the same, in processes."""
 
     since: Instant
     until: Instant
-    state: State
-    span: Span | None
+    state: ViewState
+    span: GraphSpan | None
     number: int
 
 
-class _Asked(NamedTuple):
+class _GraphRequest(NamedTuple):
     """Whose graph is asked, where, and by the rows of which ledger."""
 
     core: Any
     where: Callable[[], Coordinate]
-    span: Span | None
+    span: GraphSpan | None
     ledger: Ledger | BranchLedger | ScopedLedger
 
 
@@ -77,14 +77,14 @@ class Graphs:
         self._journal, self._vocabulary = journal, vocabulary
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
-        self._views: OrderedDict[_Key, ViewGraph] = OrderedDict()
+        self._views: OrderedDict[_GraphKey, ViewGraph] = OrderedDict()
         self._turn = threading.RLock()  # held by who has the tables for himself
         self._following = threading.RLock()  # held while the tables are changed, closed or dropped
         self._building = threading.RLock()  # one graph is looked for, or built, at a time
         self._workers: Workers | None = None
         self._freed = -_FREE_EVERY  # when memory was given back
 
-    def follow(self) -> None:
+    def drop_built(self) -> None:
         """Drop everything that was built on rows which were replaced, or holds contents that were evicted or erased."""
         with self._building:
             self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
@@ -127,7 +127,7 @@ class Graphs:
         ready: Callable[[], None],
         cypher: str,
         params: Mapping[str, Any],
-        limits: Limits | None,
+        limits: QueryLimits | None,
     ) -> Result:
         """Return the answer of a text over the tables, which follow what is committed first. No writer waits for that.
 
@@ -163,22 +163,24 @@ class Graphs:
         where: Callable[[], Coordinate],
         cypher: str,
         params: Mapping[str, Any],
-        limits: Limits | None,
-        span: Span | None = None,
+        limits: QueryLimits | None,
+        span: GraphSpan | None = None,
     ) -> Result:
         """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
         while True:
             with suppress(NotInRows):  # something was forgotten meanwhile
-                asked = _Asked(core, where, span, core.answering or core.rows)
+                asked = _GraphRequest(core, where, span, core.answering or core.rows)
                 return self._query(asked, cypher, params, limits)
 
-    def _query(self, asked: _Asked, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:
+    def _query(
+        self, asked: _GraphRequest, cypher: str, params: Mapping[str, Any], limits: QueryLimits | None
+    ) -> Result:
         workers = self._workers
         if workers is None:
             graph = self._view(asked, cypher, limits)
             return graph.query(cypher, params, limits=limits)
-        from graphstore.graph.workers import Gone
+        from graphstore.graph.workers import EngineGone
 
         _refuse(cypher, params, limits)
         until = monotonic() + workers.patience()
@@ -186,27 +188,30 @@ class Graphs:
             graph, worker = self._claimed(workers, asked, until)
             try:
                 return graph.query(cypher, params, limits=limits)
-            except Gone:
+            except EngineGone:
                 if monotonic() > until:
                     raise
             finally:
                 workers.give_back(worker)
 
-    def _claimed(self, workers: Workers, asked: _Asked, until: float) -> tuple[ViewGraph, Worker]:
+    def _claimed(self, workers: Workers, asked: _GraphRequest, until: float) -> tuple[ViewGraph, Worker]:
         """Return the graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
+        from graphstore.graph.workers import ProcessEngine
+
         began = monotonic()
         while True:
             with self._reading(asked) as point:
                 kept = self._kept(asked.span, point)
                 for graph in kept:
-                    claim = workers.claim(graph.engine)
+                    assert isinstance(graph.engine, ProcessEngine)
+                    claim = graph.engine.claim()
                     if claim is not None:
                         return graph, claim
             now = monotonic()
             if kept and now - began < _COPY_AFTER:
                 workers.wait(_COPY_AFTER)
                 continue
-            worker = workers.take()
+            worker = workers.claim_for_new()
             if worker is None:
                 workers.wait(_COPY_AFTER)
                 workers.refuse_late(until)
@@ -219,7 +224,7 @@ class Graphs:
                 raise
 
     @contextmanager
-    def _reading(self, asked: _Asked) -> Iterator[Point]:
+    def _reading(self, asked: _GraphRequest) -> Iterator[Point]:
         """Return a block in which one graph at a time is looked for, or built, by one state of the ledger, at the point that it gives."""
         valid, tx = asked.where()  # before the snapshot: this follows other writers
         with self._building, asked.ledger.snapshot() as database:
@@ -230,7 +235,7 @@ class Graphs:
     ) -> list[Result] | None:
         """Return the answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
         from graphstore.graph import period_graph
-        from graphstore.graph.graph_from_rows import Span
+        from graphstore.graph.graph_from_rows import GraphSpan
         from graphstore.graph.limits import LIMITS
 
         found = period_graph.at_each(cypher, params)
@@ -240,7 +245,7 @@ class Graphs:
             return None
         spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
         instants = tuple(each[axis == "tx"] for each in at)
-        span = Span(spans[0], spans[1], axis, instants, found.properties)
+        span = GraphSpan(spans[0], spans[1], axis, instants, found.properties)
         try:
             return [
                 self.query(
@@ -275,7 +280,7 @@ class Graphs:
         with self._turn, self._following:
             return self.projection.verify()
 
-    def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:
+    def _view(self, asked: _GraphRequest, cypher: str, limits: QueryLimits | None) -> ViewGraph:
         """The graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
         libraries.load(*libraries.ARROW, self.driver)
         with self._reading(asked) as point:
@@ -283,7 +288,7 @@ class Graphs:
             graph = kept[0] if kept else self._build(asked, point, None)
             return graph.make_ready(cypher, limits)
 
-    def _kept(self, span: Span | None, point: Point) -> list[ViewGraph]:
+    def _kept(self, span: GraphSpan | None, point: Point) -> list[ViewGraph]:
         """Return the graphs of a coordinate, or of a span, that are there."""
         from graphstore.graph.graph_from_rows import state_of
 
@@ -296,14 +301,14 @@ class Graphs:
                 found.append(graph)
         return found
 
-    def _built(self, asked: _Asked, worker: Worker) -> ViewGraph:
+    def _built(self, asked: _GraphRequest, worker: Worker) -> ViewGraph:
         with self._reading(asked) as point:
             return self._build(asked, point, worker).make_ready(None)
 
-    def _build(self, asked: _Asked, point: Point, worker: Worker | None) -> ViewGraph:
+    def _build(self, asked: _GraphRequest, point: Point, worker: Worker | None) -> ViewGraph:
         from graphstore.graph import loading
         from graphstore.graph.engine import NODE_GROUP, Engine
-        from graphstore.graph.graph_from_rows import RowSource, Span, state_of, stretch_of
+        from graphstore.graph.graph_from_rows import GraphSpan, RowSource, state_of, stretch_of
         from graphstore.graph.workers import ProcessEngine
 
         def engine(memory: int, things: int) -> AnyEngine:
@@ -314,11 +319,11 @@ class Graphs:
 
         span, state = asked.span, state_of(point)
         with no_collecting():
-            source = RowSource(point, Span.of(point.valid, point.tx) if span is None else span)
+            source = RowSource(point, GraphSpan.at(point.valid, point.tx) if span is None else span)
             graph = loading.build(source, span, self._vocabulary, engine=engine)
         if not asked.core.is_worker:  # a transaction still open may change its own view
             stretch = stretch_of(point) if span is None else (-OPEN, OPEN + 1)
-            self._views[_Key(*stretch, state, span, id(graph))] = graph
+            self._views[_GraphKey(*stretch, state, span, id(graph))] = graph
         if len(self._views) > KEPT_VIEWS:
             # not closed: another thread may be reading it; it goes with its last reader
             self._views.popitem(last=False)
@@ -357,7 +362,7 @@ class Graphs:
                 self._turn.release()
 
 
-def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> None:
+def _refuse(cypher: str, params: Mapping[str, Any], limits: QueryLimits | None) -> None:
     """Refuse what can be refused without a process to run it in. Raises QueryError."""
     from graphstore.graph.guard import check_stoppable, guard
     from graphstore.graph.statement import parse

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphstore.errors import QueryError
-from graphstore.graph.statement import Statement, Token, arguments, edited, text_at
+from graphstore.graph.statement import CypherStatement, Token, arguments, edited, text_at
 
 STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "EXPLAIN", "PROFILE", "LOGICAL"})
 """The words a reading statement can start with."""
@@ -39,7 +39,7 @@ def refuse_limits(params: Mapping[str, Any], *more: str) -> None:
         raise QueryError(f"no parameter of a query can be named {min(taken)}. Call it something else.")
 
 
-def guard(statement: Statement) -> None:
+def guard(statement: CypherStatement) -> None:
     """Refuse every text that could change the store, its settings or a file. Raises QueryError naming the word."""
     tokens = statement.tokens
     _check_wraps(tokens)
@@ -92,7 +92,7 @@ _PROJECTION_ENDS = frozenset(
 )
 
 
-def check_aggregates(statement: Statement) -> None:
+def check_aggregates(statement: CypherStatement) -> None:
     """Refuse a grouped projection in which another aggregate follows a DISTINCT one. Raises QueryError.
 
     kuzu 0.11.3 returns NULL or 0 for that other aggregate, and crashes when it is `collect`.
@@ -148,7 +148,7 @@ _GOING_ON = frozenset(".[(+-*/%^|")
 """Marks behind a token with which an argument is more than that token."""
 
 
-def check_nulls(statement: Statement, bound: Mapping[str, Any]) -> None:
+def check_nulls(statement: CypherStatement, bound: Mapping[str, Any]) -> None:
     """Refuse a NULL, written or bound, where the engine needs its type and ends the process for want of it. Raises QueryError."""
     tokens = statement.tokens
     nulls = {"NULL"} | {f"${name}" for name, value in bound.items() if value is None}
@@ -194,7 +194,7 @@ _MAKING = frozenset({"range", "repeat", "lpad", "rpad"})
 """Functions that make a list or a text of any requested length."""
 
 
-def check_stoppable(statement: Statement, bound: Mapping[str, Any]) -> None:
+def check_stoppable(statement: CypherStatement, bound: Mapping[str, Any]) -> None:
     """Refuse a text that makes something huge in one step: the engine cannot be interrupted there. Raises QueryError.
 
     Only what numbers and parameters say is seen, not what is computed.
@@ -235,7 +235,7 @@ def _refused(word: str, hint: str) -> QueryError:
     return QueryError(f"{word!r} is refused: a query only reads; the store's verbs write. {hint}")
 
 
-def widened(statement: Statement, bound: Mapping[str, Any]) -> str:
+def widened(statement: CypherStatement, bound: Mapping[str, Any]) -> str:
     """Return the text with whole numbers cast to 64 bits, wherever the engine takes an expression: it takes a small one as 8 bits, and
     list_sum([100, 100, 100]) is 44 there."""
     types = {}

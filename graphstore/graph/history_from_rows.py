@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Reached(NamedTuple):
+class HistoryMark(NamedTuple):
     """States how far a history goes, or how far tables have followed it.
 
     `end` and `digest`: of the last line of the journal. `forgetting`: a text that changes as soon as something is evicted or erased.
@@ -38,7 +38,7 @@ class Reached(NamedTuple):
     forgetting: str = ""
 
 
-class State(NamedTuple):
+class LedgerEnd(NamedTuple):
     """How far a ledger goes."""
 
     entities: int
@@ -58,7 +58,7 @@ class Promoted(NamedTuple):
     promoted: str
 
 
-class Thing(NamedTuple):
+class NumberedThing(NamedTuple):
     """Names a node or event by its number."""
 
     number: int
@@ -83,9 +83,9 @@ _LINK = namedtuple(
     "valid_from valid_to tx_from tx_to opened_by closed_by data body checksum",
 )
 
-STATE = Statement("table_state", State)
+STATE = Statement("table_state", LedgerEnd)
 PROMOTED = Statement("table_promoted", Promoted)
-THINGS = Statement("table_things", Thing)
+THINGS = Statement("table_things", NumberedThing)
 CHANGED_EVENTS = Statement("table_changed_events", Number)
 NODES = Statement("table_nodes", _NODE)
 EVENTS = Statement("table_events", _EVENT)
@@ -95,7 +95,7 @@ OPERATIONS = Statement("table_operations", _OPERATION)
 LINKS = Statement("table_links", _LINK)
 
 
-class Table(NamedTuple):
+class HistoryTable(NamedTuple):
     """A table of the history, or all those of links: which of the counts of a mark counts its rows, in which table of the ledger these are, and what reads them."""
 
     counted: str
@@ -107,12 +107,12 @@ class Table(NamedTuple):
 
 
 TABLES = {
-    "Node": Table("entities", "entity", NODES, "id"),
-    "Event": Table("entities", "entity", EVENTS, "id"),
-    "Occurrence": Table("seen", "occurrence", OCCURRENCES, owner="Event.event_id"),
-    LINK: Table("link_rows", "link_period", LINKS),
-    "Version": Table("rows", "period", VERSIONS, owner="Node.node_id"),
-    "Op": Table("ops", "operation", OPERATIONS, "id"),
+    "Node": HistoryTable("entities", "entity", NODES, "id"),
+    "Event": HistoryTable("entities", "entity", EVENTS, "id"),
+    "Occurrence": HistoryTable("seen", "occurrence", OCCURRENCES, owner="Event.event_id"),
+    LINK: HistoryTable("link_rows", "link_period", LINKS),
+    "Version": HistoryTable("rows", "period", VERSIONS, owner="Node.node_id"),
+    "Op": HistoryTable("ops", "operation", OPERATIONS, "id"),
 }
 """By their labels, in the order in which they are written: links, which take long to write, while the columns of versions are made."""
 
@@ -128,7 +128,7 @@ class RowHistory:
         """Return a block that reads one state of the ledger."""
         return self._of_line.snapshot()
 
-    def reached(self) -> Reached:
+    def reached(self) -> HistoryMark:
         """Return how far the ledger goes."""
         [state] = STATE.rows(self._database, {})
         mark = Mark(
@@ -140,9 +140,11 @@ class RowHistory:
             ops=state.operations,
             seen=state.occurrences,
         )
-        return Reached(mark, [0, mark.closings], state.digest or GENESIS, state.last or 0, state.forgetting)
+        return HistoryMark(
+            mark, [0, mark.closings], state.digest or GENESIS, state.last or 0, state.forgetting
+        )
 
-    def goes_on(self, done: Reached, now: Reached) -> bool:
+    def goes_on(self, done: HistoryMark, now: HistoryMark) -> bool:
         """Return True if the ledger only grew between the two."""
         return done.forgetting == now.forgetting and self._ledger.ends_at(list(done.end), done.digest)
 
@@ -150,7 +152,7 @@ class RowHistory:
         """Return the kinds of link that were given tables of their own."""
         return [row.promoted for row in PROMOTED.rows(self._database, {})]
 
-    def transactions(self, upto: Reached) -> int:
+    def transactions(self, upto: HistoryMark) -> int:
         """Return how many transactions there are up to there."""
         return self._ledger.transactions(upto.end[1])
 
@@ -158,7 +160,7 @@ class RowHistory:
         """Return the instant of the last of so many operations; 0 of none."""
         return self._rows(TABLES["Op"], [operations - 1])[0].tx if operations else 0
 
-    def things(self, first: int, stop: int) -> list[Thing]:
+    def things(self, first: int, stop: int) -> list[NumberedThing]:
         """Return nodes and events."""
         row = self._database.line.row
         bounds = {"first": row("entity", first), "stop": row("entity", stop)}
@@ -195,7 +197,7 @@ class RowHistory:
     def _database(self) -> Readable:
         return self._of_line.database
 
-    def _rows(self, table: Table, places: Iterable[int]) -> list[Any]:
+    def _rows(self, table: HistoryTable, places: Iterable[int]) -> list[Any]:
         row = self._database.line.row
         numbers = as_json([row(table.of, place) for place in places])
         return table.statement.rows(self._database, {"numbers": numbers})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QueryLimits:
     """How much one query may say and get. The engine's parser and binder take no less than twice as much of each, in under a second."""
 
     characters: int = 100_000
@@ -21,4 +21,4 @@ class Limits:
     rows: int = 1_000_000
 
 
-LIMITS = Limits()
+LIMITS = QueryLimits()

@@ -15,12 +15,12 @@ import pyarrow as pa
 from graphstore.errors import QueryError
 from graphstore.graph.arrow_tables import field_column, instants, numbers, texts
 from graphstore.graph.arrow_types import spelled_out
-from graphstore.graph.graph_from_rows import ABSENT, EVENT, NODE, Bounds, Group, RowSource, Span
+from graphstore.graph.graph_from_rows import ABSENT, EVENT, NODE, GraphSpan, Group, PeriodBounds, RowSource
 from graphstore.graph.once_each import LINK_ID, PLACE
 from graphstore.graph.projection import POOL, link_table
 from graphstore.graph.properties import FieldKind, chosen, field_kind, property_name
 from graphstore.graph.texts import text
-from graphstore.graph.view_graph import BASE, Column, Ends, Fields, ViewGraph, Waiting
+from graphstore.graph.view_graph import BASE, Ends, FieldColumn, Fields, ViewGraph, Waiting
 from graphstore.graph.workers import AnyEngine
 from graphstore.ledger.chain import dumps
 from graphstore.values.event_fields import BODY
@@ -38,12 +38,14 @@ _TYPES = {"truth": "BOOL", "whole": "INT64", "number": "DOUBLE"}
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
-OfNode = dict[int, list[tuple[int, Bounds]]]
+OfNode = dict[int, list[tuple[int, PeriodBounds]]]
 """The periods of each node, by their numbers."""
 MakeEngine = Callable[[int, int], AnyEngine]
 
 
-def build(source: RowSource, span: Span | None, vocabulary: Vocabulary, *, engine: MakeEngine) -> ViewGraph:
+def build(
+    source: RowSource, span: GraphSpan | None, vocabulary: Vocabulary, *, engine: MakeEngine
+) -> ViewGraph:
     """Build the graph of a coordinate, or with `span` that of many, in what `engine` makes for so many bytes of memory and so many things.
 
     Raises QueryError when the span names properties that are not of one type.
@@ -89,7 +91,7 @@ def _of_view(
 def _of_periods(
     engine: AnyEngine,
     source: RowSource,
-    span: Span,
+    span: GraphSpan,
     nodes: dict[str, pa.Array],
     fields: Fields,
     tables: set[str],
@@ -120,7 +122,7 @@ def _of_periods(
     )
 
 
-def _declared(columns: Iterable[Column]) -> str:
+def _declared(columns: Iterable[FieldColumn]) -> str:
     return "".join(f",\n  `{each.name}` {each.type}" for each in columns)
 
 
@@ -144,11 +146,11 @@ def _links_of_kinds(source: RowSource, of_node: OfNode) -> dict[Group, list[Any]
     return found
 
 
-def _links(source: RowSource, span: Span, of_node: OfNode, links: Sequence[Any]) -> pa.Table:
+def _links(source: RowSource, span: GraphSpan, of_node: OfNode, links: Sequence[Any]) -> pa.Table:
     """Make the rows of links, each from every row of its source to every row of its target that it meets."""
     places, starts, targets, ends = [], [], [], []
     for place, (_, _, *joined, valid_from, valid_to, tx_from, tx_to) in enumerate(links):
-        bounds = Bounds(valid_from, valid_to, tx_from, tx_to)
+        bounds = PeriodBounds(valid_from, valid_to, tx_from, tx_to)
         met = [[each for each in of_node[end] if _meet(bounds, each[1])] for end in joined]
         for (start, of_start), (target, of_target) in product(*met):
             if _meet(bounds, of_start, of_target):
@@ -161,12 +163,12 @@ def _links(source: RowSource, span: Span, of_node: OfNode, links: Sequence[Any])
     return pa.table({**{name: found[name] for name in found.column_names}, **own})
 
 
-def _ends(bounds: Sequence[Bounds], span: Span) -> pa.Array:
+def _ends(bounds: Sequence[PeriodBounds], span: GraphSpan) -> pa.Array:
     """Make the column that says until when rows are believed. A query at one tx does not know that."""
     return instants([each.tx_to if span.axis == "tx" else OPEN for each in bounds])
 
 
-def _meet(*bounds: Bounds) -> bool:
+def _meet(*bounds: PeriodBounds) -> bool:
     """Return True if all have a coordinate in common."""
     valid_from, valid_to, tx_from, tx_to = zip(*bounds, strict=True)
     return bool(max(valid_from) < min(valid_to) and max(tx_from) < min(tx_to))
@@ -205,7 +207,7 @@ def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields
     )
 
 
-def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> Column:
+def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> FieldColumn:
     """Make the column of a field. `kind`: what its values are, where it is to be the same as elsewhere; else what these agree on."""
     given = field_kind(values) if kind is None else kind
     if given != "text" and name.lower() in _EVENT_TEXTS:
@@ -216,7 +218,7 @@ def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> Colu
         ]
     elif given == "text":
         values = list(map(_text, values))
-    return Column(name, _TYPES.get(given, "STRING"), given, field_column(given, values))
+    return FieldColumn(name, _TYPES.get(given, "STRING"), given, field_column(given, values))
 
 
 def _text(value: Any) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from graphstore.errors import QueryError
-from graphstore.graph.statement import Edit, Statement, Token, edited, text_at
+from graphstore.graph.statement import CypherStatement, Edit, Token, edited, text_at
 
 _ENDS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "UNION", "ORDER"})
 """Words that begin what follows a condition."""
@@ -45,7 +45,7 @@ PLACE, LINK_ID = "id({})", "{}.id"
 """What a relationship is known by: its place in the engine, or the id of the link that it is a row of."""
 
 
-def once_each(statement: Statement, identity: str = PLACE) -> Statement:
+def once_each(statement: CypherStatement, identity: str = PLACE) -> CypherStatement:
     """Return the statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
     tokens = statement.tokens
     added: list[Edit] = []
@@ -55,7 +55,7 @@ def once_each(statement: Statement, identity: str = PLACE) -> Statement:
             pattern = Pattern(tokens, at + 1)
             if pattern.read() and pattern.relationships:
                 added += _additions(tokens, pattern, taken, identity)
-    return Statement(edited(statement.text, added)) if added else statement
+    return CypherStatement(edited(statement.text, added)) if added else statement
 
 
 def _additions(tokens: Sequence[Token], pattern: Pattern, taken: set[str], identity: str) -> Iterator[Edit]:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from graphstore.errors import QueryError
 from graphstore.graph import macros
-from graphstore.graph.graph_from_rows import Span
-from graphstore.graph.limits import Limits
+from graphstore.graph.graph_from_rows import GraphSpan
+from graphstore.graph.limits import QueryLimits
 from graphstore.graph.once_each import Pattern, condition, returns_all
-from graphstore.graph.statement import Edit, Statement, Token, edited, parse, text_at
+from graphstore.graph.statement import CypherStatement, Edit, Token, edited, parse, text_at
 from graphstore.graph.view_graph import named_labels, named_tables
 from graphstore.values.period import BEGINNING, OPEN, Instant
 
@@ -80,7 +80,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
     return AtEach(edited(statement.text, added), frozenset(properties))
 
 
-def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement) -> bool:
+def _is_plain(cypher: str, params: Mapping[str, Any], statement: CypherStatement) -> bool:
     """Return True if a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
     tokens = statement.tokens
     if named_labels(cypher) != frozenset({"NODE"}) or named_tables(cypher) is None:
@@ -135,7 +135,7 @@ class Clause(NamedTuple):
     is_instant: bool = False
 
 
-def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Clause | None:
+def clause_of(cypher: str, params: Mapping[str, Any], limits: QueryLimits | None) -> Clause | None:
     """Return what FOR VALID_TIME says; None for a text that does not begin with it. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
     statement = parse(cypher, limits)
     if [token.text.upper() for token in statement.tokens[:2]] != ["FOR", "VALID_TIME"]:
@@ -155,7 +155,7 @@ def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> 
         raise QueryError(
             "FOR VALID_TIME is followed by ALL, AS OF '2026-01-01', or FROM '2026-01-01' TO '2026-02-01', each time in quotes or a parameter, and then by the query."
         )
-    asked = Statement(statement.text[rest[size].start :])
+    asked = CypherStatement(statement.text[rest[size].start :])
     given = dict(params)
     found = []
     for each in times:
@@ -170,11 +170,11 @@ def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> 
     return Clause(found[0], found[-1], asked.text, given, is_instant=len(found) == 1)
 
 
-def of_clause(since: Instant | None, until: Instant | None, tx: Instant) -> Span:
+def of_clause(since: Instant | None, until: Instant | None, tx: Instant) -> GraphSpan:
     """Return the span of a clause at a tx. Raises QueryError for one that is empty."""
     begin, end = BEGINNING if since is None else since, OPEN if until is None else until
     if begin >= end:
         raise QueryError(
             "FOR VALID_TIME FROM … TO … is empty. Give the earlier time first; the later one is not included."
         )
-    return Span((begin, end), (tx, tx + 1))
+    return GraphSpan((begin, end), (tx, tx + 1))

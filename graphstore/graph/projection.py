@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import DamageError, EngineError, LockedError, QueryError
 from graphstore.graph.engine import Engine, first_line
-from graphstore.graph.history_from_rows import TABLES, Reached, RowHistory
+from graphstore.graph.history_from_rows import TABLES, HistoryMark, RowHistory
 from graphstore.graph.table_file import NOTE, GraphFile, Unusable
 from graphstore.graph.texts import LINK, schema, text
 from graphstore.graph.workers import AnyEngine, ProcessEngine, Workers
@@ -110,7 +110,7 @@ class Projection:
         self._driver = driver
         self._notify = notify
         self._engine: AnyEngine | None = None
-        self._reached: Reached | None = None  # how far they have followed; None: nothing is written
+        self._reached: HistoryMark | None = None  # how far they have followed; None: nothing is written
         self._tables: set[str] = set()  # link tables there are
         self._promoted: list[str] = []  # kinds of link that were given tables of their own
         self._clean = False  # the file on disk is as `graph.json` says
@@ -251,7 +251,7 @@ class Projection:
         self._read = done.mark
         return None
 
-    def _belongs(self, done: Reached) -> bool:
+    def _belongs(self, done: HistoryMark) -> bool:
         now, ops = self._history.reached(), done.mark.ops
         if any(at > to for at, to in zip(done.mark, now.mark, strict=True)):
             return False
@@ -362,7 +362,7 @@ class Projection:
 
     # ------------------------------------------------------------------ following the history
 
-    def _catch_up(self, now: Reached) -> None:
+    def _catch_up(self, now: HistoryMark) -> None:
         assert self._engine is not None
         libraries.load(*libraries.ARROW)
         goes_on = self._reached is None or self._history.goes_on(self._reached, now)
@@ -381,7 +381,7 @@ class Projection:
                 f"graph tables rebuilt: the engine failed while they caught up ({first_line(error)})."
             )
 
-    def _follow(self, now: Reached, progress: Progress | None = None) -> None:
+    def _follow(self, now: HistoryMark, progress: Progress | None = None) -> None:
         done, goal = self._done, now.mark
         self._promoted = self._history.promoted()
         steps: list[tuple[Callable[[Pen, str, Sequence[int]], None], str, Sequence[int]]] = []
@@ -491,6 +491,6 @@ def _chunks(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
         yield places[at : at + size]
 
 
-def _reached(note: Json) -> Reached:
+def _reached(note: Json) -> HistoryMark:
     mark = Mark(**{name: int(count) for name, count in note["mark"].items()})
-    return Reached(mark, note["end"], str(note["digest"]), note["last_tx"], str(note["forgetting"]))
+    return HistoryMark(mark, note["end"], str(note["digest"]), note["last_tx"], str(note["forgetting"]))

@@ -58,7 +58,7 @@ def _lowered(key: str) -> str:
     return key.lower() if key in _INTERNAL else key
 
 
-class Reader:
+class ValueReader:
     """Turns what the engine returns into what callers get. `properties` says which columns a label has: in a match of
     several labels the engine gives every row the columns of all."""
 

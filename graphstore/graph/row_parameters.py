@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import InvalidError, QueryError
-from graphstore.graph.statement import Statement, Token, edited, tokens_of
+from graphstore.graph.statement import CypherStatement, Token, edited, tokens_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -22,7 +22,9 @@ _CLAUSES = frozenset(
 _LISTS = frozenset({"WITH", "RETURN"})
 
 
-def rows_read(statement: Statement, params: Mapping[str, Any]) -> tuple[Statement, dict[str, pyarrow.Table]]:
+def rows_read(
+    statement: CypherStatement, params: Mapping[str, Any]
+) -> tuple[CypherStatement, dict[str, pyarrow.Table]]:
     """The statement that loads the parameters which are rows, and these as tables. Raises QueryError where they are used in another way than by UNWIND,
     InvalidError for rows of which no table can be made."""
     read = {name: value for name, value in params.items() if name in statement.params}
@@ -43,7 +45,7 @@ def rows_read(statement: Statement, params: Mapping[str, Any]) -> tuple[Statemen
         rows, table = _Unwound(text, name), _table(name, value)
         tables[name] = table.rename_columns([f"{rows.variable}.{column}" for column in table.column_names])
         text = rows.as_columns(table.column_names)
-    return Statement(text), tables
+    return CypherStatement(text), tables
 
 
 def _is_rows(value: Any) -> bool:

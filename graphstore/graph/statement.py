@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from graphstore.errors import QueryError
-from graphstore.graph.limits import LIMITS, Limits
+from graphstore.graph.limits import LIMITS, QueryLimits
 
 _TOKEN = re.compile(
     r"""
@@ -59,7 +59,7 @@ class Token(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Statement:
+class CypherStatement:
     """One statement as the engine will get it: no comments, no final semicolon."""
 
     text: str
@@ -75,7 +75,7 @@ class Statement:
         return frozenset(token.text[1:] for token in self.tokens if token.kind == "param")
 
 
-def parse(cypher: str, limits: Limits | None = LIMITS) -> Statement:
+def parse(cypher: str, limits: QueryLimits | None = LIMITS) -> CypherStatement:
     """Read a text as tokens. Raises QueryError for no statement, several statements, an unfinished string, or more than the limits allow."""
     if not isinstance(cypher, str):
         raise QueryError(f"a query is a text, not {type(cypher).__name__}.")
@@ -85,7 +85,7 @@ def parse(cypher: str, limits: Limits | None = LIMITS) -> Statement:
 
 
 @lru_cache(maxsize=_KEPT)
-def _parsed(cypher: str, limits: Limits | None) -> Statement:
+def _parsed(cypher: str, limits: QueryLimits | None) -> CypherStatement:
     found: list[str] = []
     for match in _TOKEN.finditer(cypher):
         kind, piece = match.lastgroup, match.group()
@@ -94,9 +94,9 @@ def _parsed(cypher: str, limits: Limits | None) -> Statement:
         elif kind == "mark":
             _check_mark(piece, cypher, match.start())
         found.append(" " if kind == "comment" else piece)
-    statement = Statement("".join(found).strip())
+    statement = CypherStatement("".join(found).strip())
     while statement.tokens and statement.tokens[-1].text == ";":
-        statement = Statement(statement.text[: statement.tokens[-1].start].rstrip())
+        statement = CypherStatement(statement.text[: statement.tokens[-1].start].rstrip())
     if not statement.tokens:
         raise QueryError("the query is empty.")
     if any(token.text == ";" for token in statement.tokens):
@@ -108,7 +108,7 @@ def _parsed(cypher: str, limits: Limits | None) -> Statement:
     return statement
 
 
-def _check_size(tokens: Sequence[Token], limits: Limits) -> None:
+def _check_size(tokens: Sequence[Token], limits: QueryLimits) -> None:
     """Refuse what would take the engine's parser or binder too long, or too much stack: it ends the process, or never ends."""
     if len(tokens) > limits.tokens:
         raise _too_much("the query has", len(tokens), "words, numbers and signs", limits.tokens)

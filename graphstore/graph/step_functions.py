@@ -117,7 +117,7 @@ def _numbers(values: pa.ChunkedArray) -> Any:
     return pc.fill_null(values.cast(wide, safe=False), 0).to_numpy()
 
 
-class _Cells(NamedTuple):
+class _StepCells(NamedTuple):
     """The stretches between two instants that follow one another in a group, in order of group and time, and in which of them each row begins and ends."""
 
     group: Any
@@ -136,13 +136,13 @@ class _Cells(NamedTuple):
         return np.cumsum(changes)
 
 
-def _cells(begin: Any, end: Any, groups: Any) -> _Cells:
+def _cells(begin: Any, end: Any, groups: Any) -> _StepCells:
     import numpy as np
 
     places, times = _places(np.concatenate([begin, end]))
     found, present = _places(np.concatenate([groups, groups]) * len(times) + places)
     group, since = (present // len(times), times[present % len(times)]) if len(times) else (present, present)
-    return _Cells(group, since, np.append(since[1:], OPEN), found[: len(begin)], found[len(begin) :])
+    return _StepCells(group, since, np.append(since[1:], OPEN), found[: len(begin)], found[len(begin) :])
 
 
 def _places(values: Any) -> tuple[Any, Any]:
@@ -180,7 +180,7 @@ def _sums(begin: Any, end: Any, groups: Any, values: pa.ChunkedArray | None, nam
     return cells.group[keep], cells.since[keep], cells.until[keep], found
 
 
-def _exact(cells: _Cells, values: Any) -> Any:
+def _exact(cells: _StepCells, values: Any) -> Any:
     """Return the sums of fractions in each cell, rounded once: a large value that ends leaves the small ones as they were. They are whole numbers of the
     smallest part, of any length."""
     import numpy as np

@@ -31,7 +31,7 @@ Macros = Mapping[str, tuple[tuple[str, ...], str]]
 
 
 @dataclass(frozen=True)
-class Section:
+class NamedText:
     """One named text: what it answers, in a sentence or two, and the Cypher as it is in the file."""
 
     name: str
@@ -54,7 +54,7 @@ def folder() -> Path:
 
 
 @cache
-def sections() -> Mapping[str, Section]:
+def sections() -> Mapping[str, NamedText]:
     """Return every named text, by name."""
     return {section.name: section for kind, section in _all() if kind == "name"}
 
@@ -69,12 +69,12 @@ def macros() -> Macros:
     }
 
 
-def _all() -> Iterator[tuple[str, Section]]:
+def _all() -> Iterator[tuple[str, NamedText]]:
     for path in sorted(folder().glob("*.cypher")):
         yield from _read(path.read_text(encoding="utf-8"), path.name)
 
 
-def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
+def _read(content: str, file: str) -> Iterator[tuple[str, NamedText]]:
     """("name" or "macro", section) of each section of a file."""
     marks = list(_SECTION.finditer(content))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
@@ -85,7 +85,7 @@ def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
         order = [line.removeprefix("order:") for line in notes if line.startswith("order:")]
         doc = " ".join(line for line in notes if not line.startswith("order:"))
         columns = tuple(column.strip() for line in order for column in line.split(","))
-        yield mark[1], Section(mark[2], doc, "\n".join(lines[count:]).strip(), file, columns)
+        yield mark[1], NamedText(mark[2], doc, "\n".join(lines[count:]).strip(), file, columns)
 
 
 def expand(body: str, known: Macros) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from graphstore.errors import QueryError
 from graphstore.graph import macros, unknown_names
 from graphstore.graph.graph_from_rows import LABELS
-from graphstore.graph.limits import LIMITS, Limits
+from graphstore.graph.limits import LIMITS, QueryLimits
 from graphstore.graph.once_each import PLACE, labels_at, once_each
 from graphstore.graph.projection import Pen
 from graphstore.graph.properties import FieldKind
@@ -38,7 +38,7 @@ def _columns(definition: str) -> list[str]:
     return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", definition, re.MULTILINE)
 
 
-class Column(NamedTuple):
+class FieldColumn(NamedTuple):
     """A field of contents as a column: its name and type in Cypher, what its values are, and these."""
 
     name: str
@@ -50,7 +50,7 @@ class Column(NamedTuple):
 class Fields:
     """The fields of the contents of nodes as columns, by field."""
 
-    def __init__(self, columns: dict[str, Column], left_out: int) -> None:
+    def __init__(self, columns: dict[str, FieldColumn], left_out: int) -> None:
         self.columns = columns
         self.left_out = left_out
         self.absent: list[str] = []
@@ -113,7 +113,7 @@ class ViewGraph:
         self._loading = threading.Lock()
 
     def query(
-        self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
+        self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: QueryLimits | None = LIMITS
     ) -> Result:
         """Run a text, as `Engine.query` does. A column that is not there raises a QueryError that lists those that are."""
         self.make_ready(cypher, limits)
@@ -148,7 +148,7 @@ class ViewGraph:
             return "CAST(NULL AS STRING)"
         return macros.in_content(self.engine, "Node", variable, name)
 
-    def make_ready(self, cypher: str | None, limits: Limits | None = LIMITS) -> ViewGraph:
+    def make_ready(self, cypher: str | None, limits: QueryLimits | None = LIMITS) -> ViewGraph:
         """Load what a text may read, of None everything but links."""
         with self._loading:  # a second thread waits until what it may read is loaded
             if self.broken:
@@ -188,7 +188,7 @@ class ViewGraph:
         self.engine.copy(table, rows, pair=pair, is_empty=True)
 
 
-def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
+def named_tables(cypher: str, limits: QueryLimits | None = LIMITS) -> frozenset[str] | None:
     """Return the relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
     tokens = parse(cypher, limits).tokens
     if _is_odd(tokens):
@@ -218,7 +218,7 @@ def _is_odd(tokens: Sequence[Token]) -> bool:
     )
 
 
-def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
+def named_labels(cypher: str, limits: QueryLimits | None = LIMITS) -> frozenset[str] | None:
     """Return the labels of what a text can read, in upper case, where it says them of each node, and each hop of each path; None when it may read any. In doubt
     it may."""
     tokens = parse(cypher, limits).tokens

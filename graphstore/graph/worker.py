@@ -181,7 +181,7 @@ def main(lifeline: int, channel: int, driver: str) -> None:
     with suppress(Exception):
         import pyarrow.compute  # noqa: F401
 
-        engine._module(driver)
+        engine.load_driver(driver)
     serving = _Serving()
     signal.signal(signal.SIGINT, lambda *_: serving.interrupt())
     send(requests, ("ok", "ready"))

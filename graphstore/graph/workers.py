@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 from graphstore import errors
 from graphstore.errors import EngineError, GraphStoreError, QueryError
 from graphstore.graph.engine import Engine, seconds_limit, stopping_event
-from graphstore.graph.limits import LIMITS, Limits
+from graphstore.graph.limits import LIMITS, QueryLimits
 from graphstore.graph.result import Result
 from graphstore.graph.worker import receive, send, stream, table_of
 
@@ -50,7 +50,7 @@ class Allowance:
     cache: int = 1 << 30
 
 
-class Gone(EngineError):
+class EngineGone(EngineError):
     """The process, or the graph in it, is not there any more: it is made anew for the next query."""
 
 
@@ -163,6 +163,16 @@ class Worker:
         self._why = self._why or why
         self._finish()
 
+    def close(self) -> None:
+        """Close the database as it is, if nothing runs; and end the process."""
+        if self._pipe.acquire(timeout=_GRACE):
+            try:
+                with suppress(GraphStoreError):
+                    self.ask("close", seconds=_GRACE * 10)
+            finally:
+                self._pipe.release()
+        self.kill("the graph was closed.")
+
     def memory(self) -> int:
         """Return the bytes it has in memory; 0 where that cannot be known."""
         return resident(self.pid)
@@ -187,13 +197,13 @@ class Worker:
         self.await_start()
         with self._pipe:
             if not self.alive:
-                raise Gone(self._why or "the process for Cypher has ended.")
+                raise EngineGone(self._why or "the process for Cypher has ended.")
             start = self.memory() if memory is not None else 0
             try:
                 send(self._channel, (verb, args, options), None if table is None else stream(table))
             except (OSError, ValueError):
                 self.kill("the process for Cypher has ended.")
-                raise Gone(self._why) from None
+                raise EngineGone(self._why) from None
             until = None if seconds is None else time.monotonic() + seconds
             late = f"the query was stopped after {seconds or 0:g} s. Narrow it, or give it more time."
             return self._answer(until, None if memory is None else start + memory, memory, late)
@@ -287,13 +297,22 @@ class ProcessEngine:
     def worker(self) -> Worker:
         """Its process. Raises Gone when it holds another engine, or none."""
         if self.gone:
-            raise Gone("the graph has made way for another.")
+            raise EngineGone("the graph has made way for another.")
         return self._worker
 
     @property
     def gone(self) -> bool:
         """Return True if it has to be made anew."""
         return self._worker.holds is not self or not self._worker.alive
+
+    def claim(self) -> Worker | None:
+        """Return its process, claimed; None when that is busy or gone."""
+        if not self._worker.claimed.acquire(blocking=False):
+            return None
+        if self.gone:
+            self._worker.claimed.release()
+            return None
+        return self._worker
 
     def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
         """As `Engine.run`."""
@@ -330,7 +349,7 @@ class ProcessEngine:
         cypher: str,
         params: Mapping[str, Any] | None = None,
         *,
-        limits: Limits | None = LIMITS,
+        limits: QueryLimits | None = LIMITS,
     ) -> Result:
         """As `Engine.query`, in the limits of the allowance; with `limits=None` in none but those of time that are set."""
         timeout = seconds_limit()
@@ -352,16 +371,8 @@ class ProcessEngine:
 
     def close(self) -> None:
         """Close the database as it is, if it can be; and let the process go."""
-        if self.gone:
-            return
-        worker = self._worker
-        if worker._pipe.acquire(timeout=_GRACE):
-            try:
-                with suppress(GraphStoreError):
-                    worker.ask("close", seconds=_GRACE * 10)
-            finally:
-                worker._pipe.release()
-        worker.kill("the graph was closed.")
+        if not self.gone:
+            self._worker.close()
 
 
 AnyEngine = Engine | ProcessEngine
@@ -387,11 +398,10 @@ class Workers:
             if len(self._all) < self.allowance.processes:
                 self._all.append(Worker(self.driver))
 
-    def take(self) -> Worker | None:
-        """One that is claimed for a new engine: an empty one, a new one, or that whose graph was not used for longest. None when all are busy."""
+    def claim_for_new(self) -> Worker | None:
+        """Claim a process for a new engine: an empty one, a new one, or that whose graph was not used for longest. Returns None when all are busy."""
         with self._change:
-            if self._stopped:
-                raise QueryError("the server stops: no query is run any more.")
+            self._refuse_stopped()
             self._all = [each for each in self._all if each.alive]
             for each in sorted(self._all, key=lambda one: (one.holds is not None, one.used)):
                 full = each.holds is not None and len(self._all) < self.allowance.processes
@@ -405,17 +415,6 @@ class Workers:
             self._all.append(made)
             return made
 
-    def claim(self, engine: AnyEngine) -> Worker | None:
-        """Return the process of an engine, claimed; None when it is busy or gone."""
-        assert isinstance(engine, ProcessEngine)
-        worker = engine._worker
-        if not worker.claimed.acquire(blocking=False):
-            return None
-        if engine.gone:
-            worker.claimed.release()
-            return None
-        return worker
-
     def patience(self) -> float:
         """Return how many seconds a query waits for a process that is free: as long as it may run."""
         return seconds_limit() or self.allowance.seconds
@@ -427,11 +426,14 @@ class Workers:
                 "other queries ran all the time, and this one did not come to its turn. Try again later."
             )
 
+    def _refuse_stopped(self) -> None:
+        if self._stopped:
+            raise QueryError("the server stops: no query is run any more.")
+
     def own(self) -> Worker:
         """One for the tables of the whole history, which makes way for nothing."""
         with self._change:
-            if self._stopped:
-                raise QueryError("the server stops: no query is run any more.")
+            self._refuse_stopped()
             made = Worker(self.driver)
             self._own.add(made)
             return made

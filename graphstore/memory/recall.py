@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders
-from graphstore.search.search import Found, words
+from graphstore.search.search import Matches, words
 from graphstore.store import registry
 from graphstore.values.decay import Decay
 from graphstore.values.inputs import at_least_one, ids, text_of, whole_within
@@ -405,7 +405,7 @@ def _made_hit(thing: Node | Event, **found: Any) -> Hit:
     return Hit.made({**_UNRANKED, "node": thing, "seed": thing.id, **found})
 
 
-def _says(sight: Sight, found: Found, thing: Node | Event, share: float, is_named: bool = False) -> Json:
+def _says(sight: Sight, found: Matches, thing: Node | Event, share: float, is_named: bool = False) -> Json:
     """Return the fields of a hit about what a thing says itself of the question."""
     words_said = said(sight.core.search.analyzer, found.question.terms, text_of_thing(thing))
     return {
@@ -417,7 +417,7 @@ def _says(sight: Sight, found: Found, thing: Node | Event, share: float, is_name
 
 
 def _plans(
-    sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool], most: int
+    sight: Sight, found: Matches, filters: Filters, seen: Callable[[int], bool], most: int
 ) -> dict[int, Hit]:
     """Return what begins later than all that is known here and says the question, best first."""
     fits, plans = filters.fitting(sight), dict[int, Hit]()
@@ -435,7 +435,7 @@ def _plans(
 
 
 def _elsewhere(
-    sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool], passed: set[int]
+    sight: Sight, found: Matches, filters: Filters, seen: Callable[[int], bool], passed: set[int]
 ) -> dict[str, int]:
     """How many things that do not stand here say the question, by how they stand, and how many stand in scopes that were not asked; of very many, among
     those that say it best. `passed`: those that are not looked at."""
@@ -465,18 +465,18 @@ def text_of_thing(thing: Node | Event) -> str:
     return text_of_node(body, thing.kind, None)
 
 
-def _share_said(sight: Sight, found: Found, thing: Node | Event) -> float:
+def _share_said(sight: Sight, found: Matches, thing: Node | Event) -> float:
     analyzer, terms = sight.core.search.analyzer, found.question.terms
     return coverage_of_text(analyzer, terms, found.weights, text_of_thing(thing))
 
 
-def _mention(sight: Sight, found: Found, ent: int, number: int, score: float, rank: int) -> Hit:
+def _mention(sight: Sight, found: Matches, ent: int, number: int, score: float, rank: int) -> Hit:
     thing = sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
     says = _says(sight, found, thing, _share_said(sight, found, thing))
     return _made_hit(thing, score=score, text_score=score, text_rank=rank, **says)
 
 
-def _seeds(found: Found, meant: Mapping[int, float], k: int) -> dict[int, float]:
+def _seeds(found: Matches, meant: Mapping[int, float], k: int) -> dict[int, float]:
     """What paths start from: the `k` best of what the text and the meaning found, each with the better of its two shares."""
     best = (found.matches[0][1] if found.matches else 0.0) or 1.0
     seeds = {ent: score / best for ent, score in found.matches[:k]}
@@ -544,11 +544,11 @@ def _fitting(
     sight: Sight,
     text: str,
     pool: int,
-    found: Found,
+    found: Matches,
     filters: Filters,
     weigh: Callable[[int], float] | None,
     seen: Callable[[int], bool],
-) -> tuple[Found, Callable[[int], bool]]:
+) -> tuple[Matches, Callable[[int], bool]]:
     """What is found of what is wanted, saying what the text asks to be said, and which entities may be hits."""
     kind, wanted, chosen, standing = sight.kind, filters.kind, filters.fitting(sight), filters.standing
 
@@ -583,7 +583,7 @@ class _Order(NamedTuple):
 
 def _ordered(
     sight: Sight,
-    found: Found,
+    found: Matches,
     meant: Mapping[int, float],
     reached: Mapping[int, Reached[int, int]],
     fits: Callable[[int], bool],
@@ -611,7 +611,7 @@ def _ordered(
     return _Order(best, worth, text, meaning, ways, beside.beside, beside.gains, ranks)
 
 
-def _hit(sight: Sight, ent: int, found: Found, order: _Order, weight: float, share: float) -> Hit:
+def _hit(sight: Sight, ent: int, found: Matches, order: _Order, weight: float, share: float) -> Hit:
     way, (by_words, by_links, by_meaning) = order.ways.get(ent), order.ranks
     thing = sight.thing(ent)
     is_named = order.gained.get(ent, 0.0) >= ranking.NAMED[-1]
@@ -685,7 +685,7 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
 
 
 def _note(
-    text: str, found: Found, note: str, elsewhere: Mapping[str, int], named: Container[str] = ()
+    text: str, found: Matches, note: str, elsewhere: Mapping[str, int], named: Container[str] = ()
 ) -> str:
     """How it was searched, and what of the text is nowhere. `named`: ids of what was found, in lower case."""
     listed = ", ".join(

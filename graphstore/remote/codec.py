@@ -27,7 +27,7 @@ import orjson
 from graphstore.graph.result import Entity, Result
 from graphstore.values.models import Value
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.values.ways import Way
+from graphstore.values.ways import SharedPath
 
 Read = Callable[[Any], Any]
 ARROW = "application/vnd.apache.arrow.stream"
@@ -58,7 +58,7 @@ def simple(value: Any) -> Any:
         return _legible(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, tuple | Way):
+    if isinstance(value, tuple | SharedPath):
         return list(value)
     if isinstance(value, AbstractSet):
         return sorted(value, key=str)

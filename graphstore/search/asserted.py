@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST = 200_000  # versions that are remembered
 
 
-class Said(NamedTuple):
+class ShortAssertion(NamedTuple):
     """An assertion in short: a number for what it is of, its value, and whether it may disagree with an earlier one."""
 
     of: int
@@ -31,9 +31,9 @@ class Asserted:
     def __init__(self) -> None:
         self._state: Hashable = None
         self._gone = 0
-        self._said: dict[int, tuple[Said, ...]] = {}
+        self._said: dict[int, tuple[ShortAssertion, ...]] = {}
 
-    def said(self, core: Source, rows: Iterable[int]) -> Iterator[tuple[int, tuple[Said, ...]]]:
+    def said(self, core: Source, rows: Iterable[int]) -> Iterator[tuple[int, tuple[ShortAssertion, ...]]]:
         """Each row, and what its version says, in short."""
         index = core.index
         if self._state != core.state or self._gone != len(index.gone):
@@ -44,7 +44,9 @@ class Asserted:
             ver = index.r_ver[row]
             found = known.get(ver)
             if found is None:
-                found = tuple(Said(hash(each.of), each.value, each.renews) for each in read(core, row))
+                found = tuple(
+                    ShortAssertion(hash(each.of), each.value, each.renews) for each in read(core, row)
+                )
                 if ver < committed and len(known) < _MOST:  # an open transaction may yet be undone
                     known[ver] = found
             yield row, found

@@ -64,7 +64,7 @@ class Accesses:
             self._last = tx
         return tx - self._last >= EVERY
 
-    def take(self, index: Index, tx: Instant) -> dict[str, int]:
+    def take_waiting(self, index: Index, tx: Instant) -> dict[str, int]:
         """Take the waiting counts for a transaction at `tx`. When that fails, put them `back`."""
         with self._lock:
             counts = {name: count for name, count in self.waiting.items() if name in index.ids}
@@ -78,12 +78,14 @@ class Accesses:
                 self.waiting[name] = self.waiting.get(name, 0) + count
 
     def total(self, name: str, tx: Instant) -> int:
-        """How often a thing had been looked up by `tx`, as written by then and read by `follow`."""
+        """How often a thing had been looked up by `tx`, as written by then and read by `read_written`."""
         found = self._written.get(name, [])
         known = bisect_right(found, tx, key=itemgetter(0))
         return found[known - 1][1] if known else 0
 
-    def follow(self, state: Hashable, operations: int, written: Callable[[int], Iterable[Counts]]) -> None:
+    def read_written(
+        self, state: Hashable, operations: int, written: Callable[[int], Iterable[Counts]]
+    ) -> None:
         """Read what was committed since. `written` gives what was written from an operation on, up to so many `operations`; another `state` begins anew."""
         with self._lock:
             if self._state != state or operations < self._looked:

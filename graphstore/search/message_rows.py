@@ -9,7 +9,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.read.index_of_rows import Number
 from graphstore.read.occurrences import fingerprint_of
 from graphstore.read.points import Point, as_json
-from graphstore.search.source import At
+from graphstore.search.source import SourceAt
 from graphstore.values.period import OPEN, Instant
 
 _FIRST, _MORE = 64, 4  # messages of the first page, and how many times as many the next one has
@@ -18,7 +18,7 @@ _SEARCHED = ("thread", "trace", "sender")  # the filters by which messages are s
 _NO_FILTER: dict[str, Any] = dict.fromkeys(_FILTERS)
 
 
-class Said(NamedTuple):
+class HeldMessage(NamedTuple):
     """Describes a message that holds."""
 
     number: int
@@ -30,7 +30,7 @@ class Said(NamedTuple):
     thread: str | None
 
 
-class Near(NamedTuple):
+class ThreadMessage(NamedTuple):
     """Names a message of a thread."""
 
     number: int
@@ -38,7 +38,7 @@ class Near(NamedTuple):
     at: Instant
 
 
-class Message(NamedTuple):
+class MessagePlace(NamedTuple):
     """Says when a message happened, in which thread, and whether it was authorized."""
 
     number: int
@@ -62,10 +62,10 @@ class Reported(NamedTuple):
     checksum: int
 
 
-MESSAGES = Statement("messages", Said)
-MESSAGE = Statement("message", Message)
-THREAD_BEFORE = Statement("thread_before", Near)
-THREAD_AFTER = Statement("thread_after", Near)
+MESSAGES = Statement("messages", HeldMessage)
+MESSAGE = Statement("message", MessagePlace)
+THREAD_BEFORE = Statement("thread_before", ThreadMessage)
+THREAD_AFTER = Statement("thread_after", ThreadMessage)
 TRACE_EVENTS = Statement("trace_events", Number)
 TRACES = Statement("traces", TraceNamed)
 FINGERPRINTS = Statement("fingerprints", Reported)
@@ -79,7 +79,7 @@ class MessageRows:
 
     def messages(
         self,
-        sight: At,
+        sight: SourceAt,
         wanted: Mapping[str, Any],
         since: Instant,
         until: Instant,
@@ -106,13 +106,13 @@ class MessageRows:
                 return
             last, most = (found[-1].at, found[-1].id), most * _MORE
 
-    def _note(self, sight: At, message: Said) -> None:
+    def _note(self, sight: SourceAt, message: HeldMessage) -> None:
         """Let the index know what was read of a message."""
         index, row, ent = sight.index, message.number, message.entity
         index.r_ent[row], index.r_from[row] = ent, message.at
         index.names[ent], index.kind[ent] = message.id, message.type
 
-    def voices(self, sight: At, field: str) -> Iterator[tuple[str, list[int]]]:
+    def voices(self, sight: SourceAt, field: str) -> Iterator[tuple[str, list[int]]]:
         """Yield the rows of messages that stand here by their sender or thread, newest first; the one that has the newest comes first."""
         rows = self._point.rows(
             MESSAGES, **_NO_FILTER, by="at", since=-OPEN, last=OPEN, id="", among=None, most=None
@@ -139,7 +139,7 @@ class MessageRows:
 
         return is_admitted
 
-    def around(self, sight: At, row: int, most: int) -> list[int]:
+    def around(self, sight: SourceAt, row: int, most: int) -> list[int]:
         """Return the rows of the thread of a message, itself and up to `most` before and after it, by when they happened, then as they were recorded."""
         index = sight.index
         ent = index.r_ent[row]

@@ -98,7 +98,7 @@ class Vectors:
     writing: threading.Lock = field(default_factory=threading.Lock)
     models: dict[tuple[str, int | None], ModelVectors] = field(default_factory=dict)
 
-    def of(self, model: str, dimension: int | None) -> ModelVectors:
+    def of_model(self, model: str, dimension: int | None) -> ModelVectors:
         """Return the vectors of a model. Where they are in memory only, each who asks has its own."""
         made = ModelVectors(self, model, dimension)
         return made if self.ledger is None else self.models.setdefault((model, dimension), made)

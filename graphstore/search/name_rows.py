@@ -24,7 +24,7 @@ class Tagged(NamedTuple):
     entity: int
 
 
-class Known(NamedTuple):
+class KnownName(NamedTuple):
     """Gives a key or a tag, and the first node or version that has it."""
 
     is_tag: int
@@ -34,7 +34,7 @@ class Known(NamedTuple):
 
 ENTITY_KEYED = Statement("entity_keyed", Keyed)
 TAGGED = Statement("tagged", Tagged)
-KNOWN_NAMES = Statement("known_names", Known)
+KNOWN_NAMES = Statement("known_names", KnownName)
 
 
 class NameRows:

@@ -24,13 +24,13 @@ from graphstore.read.index_of_rows import FORGOTTEN, IndexOfRows, Number
 from graphstore.read.points import Point, as_json
 from graphstore.read.standing_rules import Index
 from graphstore.search.search import (
-    Asked,
     Fits,
-    Found,
-    Layers,
+    Matches,
     Numbered,
+    QuestionTerms,
     SearchedTexts,
     Weigh,
+    WordLayers,
     admitted,
     announced,
     best,
@@ -38,7 +38,7 @@ from graphstore.search.search import (
     fitting,
     scored,
 )
-from graphstore.search.source import At
+from graphstore.search.source import SourceAt
 from graphstore.search.standing import Standing
 from graphstore.search.word_columns import FreshWords, Posting
 from graphstore.values import libraries
@@ -59,7 +59,7 @@ _INSIDE = "SELECT number FROM version WHERE number >= ?"
 _NAMED = "SELECT version FROM period WHERE tx_from <= ?"
 
 
-class Ends(NamedTuple):
+class SearchedEnds(NamedTuple):
     """What there is of a ledger to be searched, and how far it goes."""
 
     line: int
@@ -75,7 +75,7 @@ class Ends(NamedTuple):
     sealed: int
 
 
-class Holding(NamedTuple):
+class HeldVersions(NamedTuple):
     """What holds at a coordinate: entities and their versions as JSON arrays, when a period begins or ends before and after, and the plans."""
 
     entities: str
@@ -87,7 +87,7 @@ class Holding(NamedTuple):
     plans: str
 
 
-class Superseded(NamedTuple):
+class SupersededEvent(NamedTuple):
     """When an event was superseded."""
 
     entity: int
@@ -104,7 +104,7 @@ class Believed(NamedTuple):
     valid_to: Instant
 
 
-class Numbers(NamedTuple):
+class VersionNumbers(NamedTuple):
     """Numbers of versions, as a JSON array."""
 
     numbers: str
@@ -121,14 +121,14 @@ class TextOf(NamedTuple):
     checksum: int
 
 
-class Lengths(NamedTuple):
+class SegmentLengths(NamedTuple):
     """How many terms the versions of a segment have."""
 
     first: int
     lengths: bytes
 
 
-class Fresh(NamedTuple):
+class FreshTerms(NamedTuple):
     """The terms of a version."""
 
     version: int
@@ -148,17 +148,17 @@ class TermOf(NamedTuple):
     term: bytes
 
 
-ENDS = Statement("words_state", Ends)
-STANDING_VERSIONS = Statement("standing_versions", Holding)
-SUPERSEDED_EVENTS = Statement("superseded_events", Superseded)
-SUPERSEDED_AMONG = Statement("superseded_among", Superseded)
+ENDS = Statement("words_state", SearchedEnds)
+STANDING_VERSIONS = Statement("standing_versions", HeldVersions)
+SUPERSEDED_EVENTS = Statement("superseded_events", SupersededEvent)
+SUPERSEDED_AMONG = Statement("superseded_among", SupersededEvent)
 BELIEVED_PERIODS = Statement("believed_periods", Believed)
 MOVED_SINCE = Statement("moved_since", Number)
 FORGOTTEN_VERSIONS = Statement("forgotten_versions", Number)
-VERSIONS_BELIEVED = Statement("versions_believed", Numbers)
+VERSIONS_BELIEVED = Statement("versions_believed", VersionNumbers)
 BODIES_BY = Statement("bodies_by", Number)
-SEGMENT_LENGTHS = Statement("segment_lengths", Lengths)
-FRESH_WORDS = Statement("fresh_words", Fresh)
+SEGMENT_LENGTHS = Statement("segment_lengths", SegmentLengths)
+FRESH_WORDS = Statement("fresh_words", FreshTerms)
 VERSION_TEXTS = Statement("version_texts", TextOf)
 POSTINGS = Statement("postings", Sealed)
 TERMS_BEGINNING = Statement("terms_beginning", TermOf)
@@ -197,7 +197,7 @@ class SealedWords:
 class _Kept:
     """What a process keeps of one ledger, as far as `ends` says."""
 
-    ends: Ends
+    ends: SearchedEnds
     sealed: NDArray[Any]  # the lengths of the sealed versions
     fresh: FreshWords
     named: NDArray[
@@ -220,7 +220,7 @@ class RowSearch:
 
     def find(
         self,
-        sight: At,
+        sight: SourceAt,
         text: str,
         most: int,
         *,
@@ -228,7 +228,7 @@ class RowSearch:
         weigh: Weigh | None = None,
         seen: Fits | None = None,
         ahead: Callable[[list[int]], None] | None = None,
-    ) -> Found:
+    ) -> Matches:
         """Return the `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
 
         `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked. `ahead` is given
@@ -237,7 +237,7 @@ class RowSearch:
         index = sight.index
         with self._lock:
             texts = self._texts(sight)
-            asked = Asked(self.analyzer.ask(text), texts)
+            asked = QuestionTerms(self.analyzer.ask(text), texts)
             versions = admitted(sight.core, asked, texts)
         fits = fitting(index, kinds, seen, versions)
         found: Iterable[tuple[int, float]] = _fetched(index, descending(*scored(asked, texts), most))
@@ -245,10 +245,10 @@ class RowSearch:
             found = (match for match in found if fits(match[0]))
         if ahead is not None:
             found = announced(found, index, ahead)
-        return Found(best(found, index, most, weigh), asked, texts, versions)
+        return Matches(best(found, index, most, weigh), asked, texts, versions)
 
     def find_known(
-        self, sight: At, text: str, kinds: frozenset[str] = frozenset(), among: Mask | None = None
+        self, sight: SourceAt, text: str, kinds: frozenset[str] = frozenset(), among: Mask | None = None
     ) -> Iterator[tuple[int, float]]:
         """Yield the versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
 
@@ -257,7 +257,7 @@ class RowSearch:
         index = sight.index
         with self._lock:
             texts = self._texts_ever(sight)
-            asked = Asked(self.analyzer.ask(text), texts)
+            asked = QuestionTerms(self.analyzer.ask(text), texts)
             versions = admitted(sight.core, asked, texts)
         vers, scores = scored(asked, texts)
         if among is not None:
@@ -269,13 +269,13 @@ class RowSearch:
             found = [match for match in _fetched(index, equal) if fits is None or fits(match[0])]
             yield from sorted(found, key=lambda match: (names[v_ent[match[0]]], -match[0]))
 
-    def standing(self, sight: At) -> Standing:
+    def standing(self, sight: SourceAt) -> Standing:
         """Return what stands at a coordinate."""
         with self._lock:
             point = _point(sight)
             return self._standing(point, self._follow(point))
 
-    def _texts(self, sight: At) -> SearchedTexts:
+    def _texts(self, sight: SourceAt) -> SearchedTexts:
         """Return what is searched among what stands."""
         point = _point(sight)
         kept = self._follow(point)
@@ -286,7 +286,7 @@ class RowSearch:
             layers, lengths, known, alive, standing.count(), mean, version_of, numbered, kept.inside
         )
 
-    def _texts_ever(self, sight: At) -> SearchedTexts:
+    def _texts_ever(self, sight: SourceAt) -> SearchedTexts:
         """Return what is searched among all that was recorded by the sight's tx and committed."""
         import numpy as np
 
@@ -343,13 +343,13 @@ class RowSearch:
         return standing
 
 
-def _point(sight: At) -> Point:
+def _point(sight: SourceAt) -> Point:
     core: Any = sight.core
     point: Point = core.point
     return point
 
 
-def ends_of(point: Point) -> Ends:
+def ends_of(point: Point) -> SearchedEnds:
     """Return what there is of the line of a point to be searched."""
     [ends] = point.rows(ENDS)
     return ends._replace(sealed=min(ends.sealed, point.database.line.trunk_stop("version")))
@@ -374,7 +374,7 @@ def _numbered(point: Point) -> Numbered:
     return lambda places: places + lines[first.searchsorted(places, side="right") - 1]
 
 
-def _layers(point: Point, kept: _Kept) -> Layers:
+def _layers(point: Point, kept: _Kept) -> WordLayers:
     return [SealedWords(point, len(kept.sealed)), kept.fresh]
 
 
@@ -387,7 +387,7 @@ def _fetched(index: Index, found: Iterable[tuple[int, float]]) -> Iterator[tuple
         yield from some
 
 
-def _read(point: Point, ends: Ends, analyzer: Analyzer) -> _Kept:
+def _read(point: Point, ends: SearchedEnds, analyzer: Analyzer) -> _Kept:
     import numpy as np
 
     nothing = np.zeros(0, dtype=np.uint32)
@@ -438,7 +438,7 @@ def _terms(point: Point, first: int, analyzer: Analyzer | None) -> Iterator[list
                 yield [term.decode("utf-8", "surrogatepass") for term in terms_of(one.terms)]
 
 
-def _moved_on(point: Point, kept: _Kept, ends: Ends) -> _Kept | None:
+def _moved_on(point: Point, kept: _Kept, ends: SearchedEnds) -> _Kept | None:
     """Return what is kept as of a later state; None where everything is to be read again."""
     was, line = kept.ends, point.database.line
     if (was.rewritten, was.identity, was.languages) != (ends.rewritten, ends.identity, ends.languages):
@@ -482,7 +482,7 @@ def _lengths(kept: _Kept) -> NDArray[Any]:
 # ---------------------------------------------------------------------- what stands
 
 
-def _look_at_all(standing: Standing, point: Point, ends: Ends) -> None:
+def _look_at_all(standing: Standing, point: Point, ends: SearchedEnds) -> None:
     """Find what stands at a coordinate."""
     [row] = point.rows(STANDING_VERSIONS)
     for begun in (row.begun, row.ended):
@@ -499,7 +499,7 @@ def _look_at_all(standing: Standing, point: Point, ends: Ends) -> None:
     standing.alive[standing.version_of[standing.version_of >= 0]] = True
 
 
-def _look_again(standing: Standing, now: Point, ends: Ends, entities: list[int]) -> None:
+def _look_again(standing: Standing, now: Point, ends: SearchedEnds, entities: list[int]) -> None:
     """Find which versions of some entities stand."""
     valid, held = now.valid, dict[int, int]()
     standing.grow_to(ends.versions, ends.entities)
@@ -525,7 +525,7 @@ def _look_again(standing: Standing, now: Point, ends: Ends, entities: list[int])
             standing.alive[ver % SPAN] = True
 
 
-def _superseded(standing: Standing, point: Point, rows: list[Superseded]) -> list[int]:
+def _superseded(standing: Standing, point: Point, rows: list[SupersededEvent]) -> list[int]:
     """Return the events that are superseded at a coordinate, and note when that changes."""
     found = []
     for row in rows:
@@ -552,7 +552,7 @@ def known_periods(point: Point, tx: Instant) -> int:
     return _known("period", "tx_from", point, ends_of(point), tx)
 
 
-def _known(table: str, column: str, point: Point, ends: Ends, tx: Instant) -> int:
+def _known(table: str, column: str, point: Point, ends: SearchedEnds, tx: Instant) -> int:
     """Return how many rows of a table were recorded by an instant. `column`: has the instant of each."""
     count: int = getattr(ends, f"{table}s")
     return count if tx >= ends.last_tx else _first(table, column, point, count, tx + 1)

@@ -18,7 +18,7 @@ from graphstore.read.standing_rules import Index
 from graphstore.search.source import Source
 from graphstore.search.word_columns import Posting, together
 from graphstore.values.searched_text import text_of_event, text_of_node
-from graphstore.values.words import Question, Term
+from graphstore.values.words import ParsedQuestion, Term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ Fits = Callable[[int], bool]
 Numbered = Callable[["NDArray[Any]"], "NDArray[Any]"]
 
 
-class Layer(Protocol):
+class WordLayer(Protocol):
     """The words of some versions."""
 
     def posting(self, term: str) -> Posting | None:
@@ -61,7 +61,7 @@ class Layer(Protocol):
         """Return the terms that begin so."""
 
 
-Layers = list[Layer]
+WordLayers = list[WordLayer]
 
 
 class SearchedTexts(NamedTuple):
@@ -72,7 +72,7 @@ class SearchedTexts(NamedTuple):
     All are by place: on a branch rows have numbers of their own, whose places in its order `number % SPAN` gives. `numbered` gives the numbers of versions.
     """
 
-    layers: Layers
+    layers: WordLayers
     lengths: NDArray[Any]
     known: int
     alive: Mask
@@ -83,14 +83,18 @@ class SearchedTexts(NamedTuple):
     inside: Mask | None
 
 
-class Found:
+class Matches:
     """The result of a search: entities with their scores, best first (`matches`); the words of the question that nothing says, of all that was recorded
     by then (`unknown`); the question as it was read; what each of its terms weighs here (`weights`); and which entities say its phrases and none of the
     words it excludes (`admits`; None: all).
     """
 
     def __init__(
-        self, matches: list[tuple[int, float]], asked: Asked, texts: SearchedTexts, versions: Fits | None
+        self,
+        matches: list[tuple[int, float]],
+        asked: QuestionTerms,
+        texts: SearchedTexts,
+        versions: Fits | None,
     ) -> None:
         self.matches, self.admits = matches, None if versions is None else self._admits
         self.question, self.weights, self.unknown = asked.question, asked.weights, asked.unknown()
@@ -100,7 +104,7 @@ class Found:
         place = self._texts.version_of[[ent % SPAN]]
         return place[0] >= 0 and self._versions(int(self._texts.numbered(place)[0]))
 
-    def says(self, ent: int) -> tuple[int, ...]:
+    def terms_said_by(self, ent: int) -> tuple[int, ...]:
         """Which terms of the question, by number, a thing says as it stands here."""
         ver = int(self._texts.version_of[ent % SPAN])
         return tuple(at for at, each in enumerate(self._asked.alive) if each is not None and _says(each, ver))
@@ -135,10 +139,10 @@ class Found:
         return filter(self._versions, iter(self._texts.numbered(vers).tolist()))
 
 
-class Asked:
+class QuestionTerms:
     """A question in the words of a store: where each of its terms is, among the first `known` versions and among those `alive`; what it weighs there."""
 
-    def __init__(self, question: Question, texts: SearchedTexts) -> None:
+    def __init__(self, question: ParsedQuestion, texts: SearchedTexts) -> None:
         self.question, self._texts = question, texts
         alive, count = texts.alive, texts.many
         self.all = [self.posting(term) for term in question.terms]
@@ -182,7 +186,7 @@ class Asked:
         ]
 
 
-def scored(asked: Asked, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
+def scored(asked: QuestionTerms, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
     """Return the versions that contain one of the words, by number, each with its score."""
     import numpy as np
 
@@ -199,7 +203,7 @@ def scored(asked: Asked, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
     return texts.numbered(vers), scores[vers]
 
 
-def admitted(core: Source, asked: Asked, texts: SearchedTexts) -> Fits | None:
+def admitted(core: Source, asked: QuestionTerms, texts: SearchedTexts) -> Fits | None:
     """Return which versions say the phrases of a question and none of the words it excludes; None: all."""
     question = asked.question
     if not question.phrases and not question.without:

@@ -57,7 +57,7 @@ def description(core: Source, ver: int) -> Json:
     return body
 
 
-class At(Protocol):
+class SourceAt(Protocol):
     """A source as of a coordinate."""
 
     @property

@@ -30,7 +30,7 @@ from graphstore.write.writer import Progress, Writer
 
 if TYPE_CHECKING:
     from graphstore.graph.engine import Result
-    from graphstore.graph.limits import Limits
+    from graphstore.graph.limits import QueryLimits
     from graphstore.graph.workers import Allowance, Workers
     from graphstore.values.findings import Change, Reading, Verification
     from graphstore.write.retention import Content
@@ -42,7 +42,7 @@ T = TypeVar("T")
 class WholeStore(Writer):
     """An open store and the reads that concern all of it."""
 
-    def query_tables(self, cypher: str, *, limits: Limits | None = LIMITS, **params: Any) -> Result:
+    def query_tables(self, cypher: str, *, limits: QueryLimits | None = LIMITS, **params: Any) -> Result:
         """Read-only Cypher over the whole history: the tables of `cypher/schema.cypher`, periods as columns.
 
         `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that

@@ -126,14 +126,14 @@ def may_lack_a_name(raw: bytes, found: Any) -> bool:
 def distinct(what: str) -> Callable[[list[tuple[str, Any]]], Json]:
     """Makes objects of their names and values. It raises InvalidError for a name that comes twice in one."""
 
-    def made(pairs: list[tuple[str, Any]]) -> Json:
+    def object_of(pairs: list[tuple[str, Any]]) -> Json:
         found = dict(pairs)
         if len(found) != len(pairs):
             twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
             raise InvalidError(f"{what} has {twice!r} twice in one object. Give each name once.")
         return found
 
-    return made
+    return object_of
 
 
 def json_or_text(what: str, text: str) -> Any:

@@ -17,22 +17,22 @@ Outcome = Literal["ours", "theirs", "conflict"]
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatedContent:
     """The content believed over a period, and its row. Statements with equal content are equal."""
 
     content: bytes
     row: int = field(compare=False)
 
 
-class Piece(NamedTuple):
+class StatedPiece(NamedTuple):
     """A statement over a period."""
 
     start: Instant
     stop: Instant
-    statement: Statement
+    statement: StatedContent
 
 
-class Gone(NamedTuple):
+class GoneSince(NamedTuple):
     """A period over which a side took something back since the base, by which operation, and how that stands there now."""
 
     start: Instant
@@ -50,7 +50,7 @@ class Gone(NamedTuple):
 class Spoken:
     """What a side said of a thing since the base, beside what it states: what it took back, and whether it confirmed the rest."""
 
-    gone: list[Gone] = field(default_factory=list)
+    gone: list[GoneSince] = field(default_factory=list)
     is_confirmed: bool = False
 
 
@@ -59,11 +59,11 @@ class Cell(NamedTuple):
 
     start: Instant
     stop: Instant
-    base: Statement | None
-    ours: Statement | None
-    theirs: Statement | None
-    ours_gone: Gone | None = None
-    theirs_gone: Gone | None = None
+    base: StatedContent | None
+    ours: StatedContent | None
+    theirs: StatedContent | None
+    ours_gone: GoneSince | None = None
+    theirs_gone: GoneSince | None = None
     is_clash: bool = False
 
     @property
@@ -80,7 +80,9 @@ class Cell(NamedTuple):
         return "theirs" if self.ours == self.base else "conflict"
 
 
-def cells(base: Iterable[Piece], ours: Iterable[Piece], theirs: Iterable[Piece]) -> list[Cell]:
+def cells(
+    base: Iterable[StatedPiece], ours: Iterable[StatedPiece], theirs: Iterable[StatedPiece]
+) -> list[Cell]:
     """The cells of three lines in order, as few as there can be."""
     lines = [sorted(line) for line in (base, ours, theirs)]
     edges = sorted({edge for line in lines for piece in line for edge in piece[:2]})
@@ -125,7 +127,7 @@ def with_gone(three: Iterable[Cell], ours: Spoken, theirs: Spoken) -> list[Cell]
 
 
 def _takes_back(
-    gone: Gone | None, stated: Statement | None, base: Statement | None, is_confirmed: bool
+    gone: GoneSince | None, stated: StatedContent | None, base: StatedContent | None, is_confirmed: bool
 ) -> bool:
     """Return True if one side took back what the other states over a period."""
     if gone is None or stated is None:
@@ -133,15 +135,15 @@ def _takes_back(
     return stated != base or (is_confirmed and gone.never_was)
 
 
-def _last_gone(gone: list[Gone], at: Instant) -> Gone | None:
+def _last_gone(gone: list[GoneSince], at: Instant) -> GoneSince | None:
     here = (each for each in gone if each.start <= at < each.stop)
     return max(here, key=lambda each: each.operation, default=None)
 
 
-def _walk(line: list[Piece]) -> Generator[Statement | None, Instant, None]:
+def _walk(line: list[StatedPiece]) -> Generator[StatedContent | None, Instant, None]:
     """A generator: send ascending instants, receive the line's statement there."""
     at = 0
-    statement: Statement | None = None
+    statement: StatedContent | None = None
     while True:
         instant = yield statement
         while at < len(line) and line[at].stop <= instant:

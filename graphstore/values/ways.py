@@ -8,15 +8,15 @@ from typing import Any, Generic, TypeVar, overload
 T = TypeVar("T")
 
 
-class Way(Sequence[T]):
+class SharedPath(Sequence[T]):
     """One thing after another, the nearest first. Equal to a tuple or list of the same things."""
 
     __slots__ = ("_first", "_length", "_rest")
 
-    def __init__(self, things: Sequence[T] = (), rest: Way[T] | None = None) -> None:
+    def __init__(self, things: Sequence[T] = (), rest: SharedPath[T] | None = None) -> None:
         """The things, and then the rest."""
         for thing in reversed(things[1:]):
-            rest = Way((thing,), rest)
+            rest = SharedPath((thing,), rest)
         self._first: T | None = things[0] if things else None
         self._rest = rest
         self._length = min(len(things), 1) + (0 if rest is None else len(rest))
@@ -25,7 +25,7 @@ class Way(Sequence[T]):
         return self._length
 
     def __iter__(self) -> Iterator[T]:
-        at: Way[T] | None = self if self._length else None
+        at: SharedPath[T] | None = self if self._length else None
         while at is not None:
             yield at._first  # type: ignore[misc]
             at = at._rest
@@ -40,8 +40,8 @@ class Way(Sequence[T]):
         return tuple(self)[at]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Way | tuple | list) or len(self) != len(other):
-            return NotImplemented if not isinstance(other, Way | tuple | list) else False
+        if not isinstance(other, SharedPath | tuple | list) or len(self) != len(other):
+            return NotImplemented if not isinstance(other, SharedPath | tuple | list) else False
         return all(one == another for one, another in zip(self, other, strict=True))
 
     def __hash__(self) -> int:
@@ -51,20 +51,20 @@ class Way(Sequence[T]):
         return repr(tuple(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Way, (tuple(self),)
+        return SharedPath, (tuple(self),)
 
 
-class Ways(Generic[T]):
+class SharedPaths(Generic[T]):
     """Makes ways of paths: a path is `()`, or a thing and the path that goes on from there. Paths that share their rest share its way."""
 
     __slots__ = ("_made",)
 
     def __init__(self) -> None:
         self._made: dict[
-            int, tuple[Any, Way[T]]
+            int, tuple[Any, SharedPath[T]]
         ] = {}  # a path by its identity, for as long as it is kept here
 
-    def of(self, path: tuple[Any, ...], value_of: Callable[[Any], T]) -> Way[T]:
+    def path_of(self, path: tuple[Any, ...], value_of: Callable[[Any], T]) -> SharedPath[T]:
         """Return the way of a path that is not empty. `value_of`: makes the value of a thing."""
         new = []
         while path and id(path) not in self._made:
@@ -72,7 +72,7 @@ class Ways(Generic[T]):
             path = path[1]
         way = self._made[id(path)][1] if path else None
         for each in reversed(new):
-            way = Way([value_of(each[0])], way)
+            way = SharedPath([value_of(each[0])], way)
             self._made[id(each)] = (each, way)
         assert way is not None
         return way

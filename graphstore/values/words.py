@@ -131,7 +131,7 @@ class Term(NamedTuple):
     prefix: bool = False
 
 
-class Question(NamedTuple):
+class ParsedQuestion(NamedTuple):
     """A question, read: its terms, phrases in quotes, words that must not be there, filters by field, and what looks like an id, a key or a code."""
 
     text: str
@@ -173,7 +173,7 @@ class Analyzer:
         """The index terms of one token of a text."""
         return self._terms[token]
 
-    def ask(self, text: str) -> Question:
+    def ask(self, text: str) -> ParsedQuestion:
         """What a text asks for. The words every question has are left out, unless nothing else is left."""
         rest, fields = text, asked_fields(text)
         rest = _ASKED_FIELD.sub(" ", rest)
@@ -196,7 +196,7 @@ class Analyzer:
                 joined = (each for form in forms for each in self._stems(form + fold(particle)))
                 terms[forms] = verb._replace(forms=(*forms, *joined))
         names = dict.fromkeys(token for token in tokens if is_name(token))
-        return Question(
+        return ParsedQuestion(
             text, tuple(terms.values()), tuple(phrases), tuple(without), tuple(fields), tuple(names)
         )
 

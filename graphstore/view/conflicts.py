@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from graphstore.errors import NotFoundError
-from graphstore.search.asserted import Said, read
+from graphstore.search.asserted import ShortAssertion, read
 from graphstore.values import sameness
 from graphstore.values.assertions import DECISION, RECORDS, Assertion, about, different, disagreement
 from graphstore.values.findings import Contradiction
@@ -108,7 +108,7 @@ class _Said(NamedTuple):
     """An assertion of a row."""
 
     row: int
-    says: Said
+    says: ShortAssertion
 
 
 _Pair = tuple[int, int]  # two rows of nodes that seem to disagree, the newer first

@@ -11,11 +11,11 @@ from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
-from graphstore.search.search import Found
+from graphstore.search.search import Matches
 from graphstore.values.keys import slot_name
 from graphstore.values.said_dates import said_dates
 from graphstore.values.text import text_of_body
-from graphstore.values.words import Question, fold, is_name
+from graphstore.values.words import ParsedQuestion, fold, is_name
 from graphstore.view.sight import Sight
 
 MEANING, LINKS = 0.3, 0.35
@@ -78,7 +78,7 @@ def woven(rankings: Iterable[tuple[float, Mapping[int, float]]]) -> dict[int, fl
     return found
 
 
-def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
+def worth(sight: Sight, found: Matches, fits: Callable[[int], bool]) -> Worth:
     """Return what things gain that the rankings do not know. `fits`: what may be found at all."""
     gains: dict[int, float] = {}
     beside: dict[int, int] = {}
@@ -96,7 +96,7 @@ def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
 
 def _add_beside(
     sight: Sight,
-    found: Found,
+    found: Matches,
     fits: Callable[[int], bool],
     names: frozenset[int],
     gains: dict[int, float],
@@ -109,14 +109,14 @@ def _add_beside(
     lent: dict[int, dict[int, float]] = {}
     nearest: dict[int, int] = {}
     for ent in [ent for ent, _ in found.matches[:LENDERS] if conversation.thread(ent) is not None]:
-        said = [term for term in found.says(ent) if term not in names]
+        said = [term for term in found.terms_said_by(ent) if term not in names]
         for other, distance in conversation.beside(ent):
             its, share = lent.setdefault(other, {}), BESIDE[distance - 1]
             for term in said:
                 its[term] = max(share, its.get(term, 0.0))
             nearest.setdefault(other, ent)
     for ent, terms in lent.items():
-        own = found.says(ent)
+        own = found.terms_said_by(ent)
         gain = sum(found.weights[term] * share for term, share in terms.items() if term not in own)
         if gain and fits(ent):
             gains[ent] = gains.get(ent, 0.0) + gain * _ONCE / best
@@ -124,7 +124,7 @@ def _add_beside(
                 beside[ent] = nearest[ent]
 
 
-def _add_dates(sight: Sight, question: Question, ents: Sequence[int], gains: dict[int, float]) -> None:
+def _add_dates(sight: Sight, question: ParsedQuestion, ents: Sequence[int], gains: dict[int, float]) -> None:
     spans = said_dates(question.text, sight.valid)
     if spans:
         for ent in ents:
@@ -133,7 +133,7 @@ def _add_dates(sight: Sight, question: Question, ents: Sequence[int], gains: dic
                 gains[ent] = gains.get(ent, 0.0) + DATED
 
 
-def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> frozenset[int]:
+def _add_speakers(sight: Sight, found: Matches, gains: dict[int, float]) -> frozenset[int]:
     """The terms that name speakers. A name in the question that speakers have asks for what they say: a message by one of them gains, and one that only says the name loses what it got for it."""
     names = {
         ent: frozenset(fold(f"{body.get('sender') or ''} {body.get('sender_name') or ''}").split())
@@ -147,12 +147,12 @@ def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> frozen
     best = found.matches[0][1] or 1.0
     for ent, its in names.items() if asked else ():
         gain = SPEAKER if not its.isdisjoint(asked.values()) else 0.0
-        gain -= sum(found.weights[term] for term in found.says(ent) if term in asked) * _ONCE / best
+        gain -= sum(found.weights[term] for term in found.terms_said_by(ent) if term in asked) * _ONCE / best
         gains[ent] = gains.get(ent, 0.0) + gain
     return frozenset(asked)
 
 
-def _named(sight: Sight, found: Found) -> dict[int, float]:
+def _named(sight: Sight, found: Matches) -> dict[int, float]:
     """Return the things whose id or key a question names: whole; else, where no text says the name, by the beginning, else inside."""
     asked = found.question.text.strip()
     gains: dict[int, float] = {}
@@ -167,9 +167,9 @@ def _named(sight: Sight, found: Found) -> dict[int, float]:
     return gains
 
 
-def _is_said(found: Found, name: str) -> bool:
+def _is_said(found: Matches, name: str) -> bool:
     at = next((at for at, term in enumerate(found.question.terms) if term.word == name), -1)
-    return any(at in found.says(ent) for ent, _ in found.matches)
+    return any(at in found.terms_said_by(ent) for ent, _ in found.matches)
 
 
 def _whole(sight: Sight, name: str) -> list[int]:

@@ -26,7 +26,7 @@ from graphstore.values.inputs import whole_number
 from graphstore.values.models import Event, Link, Node
 from graphstore.values.period import Instant, Period, moment
 from graphstore.values.vocabulary import NEVER_SO, UPHOLDING
-from graphstore.values.ways import Ways
+from graphstore.values.ways import SharedPaths
 
 Path = tuple[Any, ...]  # a link, and the path that goes on from there; () at its end
 
@@ -90,13 +90,13 @@ def _shown(
         row = links[number]
         return link_of(point, row, shown[row.source].standing, shown[row.target].standing)
 
-    ways = Ways[Link]()
+    ways = SharedPaths[Link]()
     return [
         Shaky.made(
             {
                 "node": shown[names[one.ent]],
                 "root": _outside(one.fell_at) if one.root < 0 else shown[names[one.root]],
-                "links": ways.of(one.path, link) if one.path else (),
+                "links": ways.path_of(one.path, link) if one.path else (),
                 "why": done[one.op][2] if one.op in done else None,
                 "recorded_at": moment(one.fell_at),
                 **_counted(foundations[one.ent]),

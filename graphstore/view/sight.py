@@ -24,7 +24,7 @@ from graphstore.search.lookups import Accesses, Counts
 from graphstore.search.message_rows import MessageRows, fingerprints
 from graphstore.search.name_rows import NameRows
 from graphstore.search.row_search import RowSearch, ends_of, known_periods, known_versions
-from graphstore.search.search import Found
+from graphstore.search.search import Matches
 from graphstore.search.source import Source
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Event, Link, Node, Snapshot
@@ -389,7 +389,7 @@ class Sight(Rows):
         kinds: frozenset[str] = frozenset(),
         weigh: Callable[[int], float] | None = None,
         seen: Callable[[int], bool] | None = None,
-    ) -> Found:
+    ) -> Matches:
         """Return the best matches of a text among what stands here, as `RowSearch.find` ranks them."""
         ahead = None if weigh is None else self.read_weighed
         return self._search.find(self, text, most, kinds=kinds, weigh=weigh, seen=seen, ahead=ahead)
@@ -430,7 +430,7 @@ class Sight(Rows):
                 yield row.tx, point.content(row.data, row.checksum, "counts of lookups").get(COUNTS, {})
 
         committed = min(ends.operations, cast(RowCore, self.core).operations)
-        self.core.accesses.follow(ends.rewritten, committed, written)
+        self.core.accesses.read_written(ends.rewritten, committed, written)
         return self.core.accesses
 
     def snapshots(self) -> list[Snapshot]:

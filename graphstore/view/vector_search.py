@@ -123,7 +123,7 @@ class Meanings:
         self.model = model_of(embed)
         self.batch: int = getattr(embed, "batch", None) or BATCH
         self._vectors: Vectors = core.vectors
-        self.kept = self._vectors.of(self.model, getattr(embed, "dimension", None))
+        self.kept = self._vectors.of_model(self.model, getattr(embed, "dimension", None))
         self._given_dimension: int | None = None  # the dimension that the embedder gave
         self._filling: threading.Thread | None = None
         self._state: int | None = None  # how often rows had been removed from the chain

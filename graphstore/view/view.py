@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from graphstore.graph.engine import Result
-    from graphstore.graph.limits import Limits
+    from graphstore.graph.limits import QueryLimits
     from graphstore.read.walks import By, Direction
     from graphstore.values.coordinates import Axis
     from graphstore.values.findings import (
@@ -510,7 +510,7 @@ class Reader(Painted):
 
     # ------------------------------------------------------------------ the graph
 
-    def query(self, cypher: str, *, limits: Limits | None = LIMITS, **params: Any) -> Result:
+    def query(self, cypher: str, *, limits: QueryLimits | None = LIMITS, **params: Any) -> Result:
         """Any reading Cypher over exactly this view's graph: no temporal predicate has to be written.
 
         `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that
@@ -524,7 +524,7 @@ class Reader(Painted):
         given = macros.with_coordinate(cypher, params, self._axis)
         return core.graphs.query(core, self._coordinate, cypher, given, limits)
 
-    def _query_periods(self, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:
+    def _query_periods(self, cypher: str, params: Mapping[str, Any], limits: QueryLimits | None) -> Result:
         """The answer of a text that speaks of VALID_TIME: of all periods of a span where it begins with FOR VALID_TIME."""
         from graphstore.graph import macros, period_graph
 

@@ -20,7 +20,7 @@ from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import Source
 from graphstore.values.models import Json
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, instant
-from graphstore.values.threeway import Gone, Spoken
+from graphstore.values.threeway import GoneSince, Spoken
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
 
@@ -173,7 +173,7 @@ class ChangesSince:
             for at, until in pairwise(sorted({start, stop, *self._edges(ent, (start, stop))})):
                 standing = index.standing(ent, at, OPEN - 1)
                 if standing in ("retracted", "superseded", "ended"):
-                    gone.append(Gone(at, until, operation, standing))  # type: ignore[arg-type]
+                    gone.append(GoneSince(at, until, operation, standing))  # type: ignore[arg-type]
         return Spoken(gone, self.is_confirmed(ent, known))
 
     def is_confirmed(self, ent: int, known: Collection[Instant]) -> bool:
@@ -235,7 +235,7 @@ class ChangesSince:
                 period = (index.k_from[row], index.k_to[row])
                 if index.o_verb[operation] == "unlink":
                     period = _given(self.entries.get(operation, {}))
-                gone.append(Gone(*period, operation, "retracted"))
+                gone.append(GoneSince(*period, operation, "retracted"))
         return Spoken(gone)
 
     @cached_property

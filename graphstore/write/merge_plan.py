@@ -30,7 +30,7 @@ from graphstore.values.period import (
     overlap,
     without_all,
 )
-from graphstore.values.threeway import Cell, Piece, Statement, cells, with_gone
+from graphstore.values.threeway import Cell, StatedContent, StatedPiece, cells, with_gone
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
 from graphstore.write.changes_since import ChangesSince, SharedVersions
@@ -38,7 +38,7 @@ from graphstore.write.linking import claim_of, leads
 from graphstore.write.trust import TRUST
 
 Side = Literal["trunk", "branch"]
-Win = tuple[Period, Statement | None]
+Win = tuple[Period, StatedContent | None]
 _CHOICES: tuple[Side, Side] = ("trunk", "branch")
 _SUCCEEDING = frozenset({"supersedes", "transition"})  # kinds whose link records that the target was replaced
 
@@ -244,10 +244,10 @@ class Planning:
         versions = one.versions_of[ent][0], other.versions_of[ours][0]
         return description(self.branch, versions[0]) == description(self.trunk, versions[1])
 
-    def _pieces(self, core: Core, rows: Iterable[int]) -> list[Piece]:
+    def _pieces(self, core: Core, rows: Iterable[int]) -> list[StatedPiece]:
         starts, stops, versions = core.index.r_from, core.index.r_to, core.index.r_ver
         words = ((row, dumps(description(core, versions[row]))) for row in rows)
-        return [Piece(starts[row], stops[row], Statement(word, row)) for row, word in words]
+        return [StatedPiece(starts[row], stops[row], StatedContent(word, row)) for row, word in words]
 
     def _disputed(self, id: str, what: str, cell: Cell, shown: Callable[[WorkingSight, int], Any]) -> Side:
         """Add a conflict on what the three sides state over a period."""
@@ -365,10 +365,12 @@ class Planning:
         share.leave(target.kept if target else [])
         return share
 
-    def _link_pieces(self, core: Core, links: list[int], tx: Instant) -> list[Piece]:
+    def _link_pieces(self, core: Core, links: list[int], tx: Instant) -> list[StatedPiece]:
         index = core.index
         return [
-            Piece(index.k_from[row], index.k_to[row], Statement(dumps(vars(claim_of(core, row))), row))
+            StatedPiece(
+                index.k_from[row], index.k_to[row], StatedContent(dumps(vars(claim_of(core, row))), row)
+            )
             for link in links
             for row in index.believed_link(link, tx)
         ]

@@ -148,7 +148,7 @@ class Writer(Reader):
                     self._recorder.close()
                 core.vectors.close()
                 if not whole:  # the tables may know what is not on the disk
-                    core.graphs.follow()
+                    core.graphs.drop_built()
                 for line in reversed(self._lines):
                     line._let_go(core.closed)
                 if whole:
@@ -689,7 +689,7 @@ class Writer(Reader):
                 each.kinds.read_again(each.rows.database)
                 each.vocabulary.reset(each.kinds.kinds)
                 each.forget_found()
-                each.graphs.follow()
+                each.graphs.drop_built()
 
     def _acknowledge(self, tx: Instant) -> None:
         """Note a committed transaction."""
@@ -732,7 +732,7 @@ class Writer(Reader):
         finally:
             self._too_big = before
         self._lines[0]._group_first = OPEN  # all is committed
-        core.graphs.follow()
+        core.graphs.drop_built()
         try:
             self._place.remove_forgotten(self._ledger)
         except EngineError as error:
@@ -755,7 +755,7 @@ class Writer(Reader):
         except EngineError as error:
             error.outcome = "not kept"
             raise
-        core.graphs.follow()
+        core.graphs.drop_built()
         count, folded = len(names), frozenset[Instant]()
         if sums is not None:
             folded, earlier = retention.summed_before(ledger.database, tx)
@@ -783,7 +783,7 @@ class Writer(Reader):
         core = self._core
         self._ledger.reopen()
         core.forget_found()
-        core.graphs.follow()
+        core.graphs.drop_built()
 
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
@@ -843,7 +843,7 @@ def _span(microseconds: int) -> str:
 
 def _touch(core: Core, work: Transaction) -> dict[str, int]:
     """Write how often things were looked up since the last such write. Returns the counts."""
-    counts = core.accesses.take(work.index, work.tx)
+    counts = core.accesses.take_waiting(work.index, work.tx)
     if counts:
         work.index.add_op(work.tx, chain.TOUCH, "", work.author, *work.body({chain.COUNTS: counts}))
     return counts

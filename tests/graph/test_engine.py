@@ -32,7 +32,7 @@ from graphstore.graph.engine import (
     time_limit,
 )
 from graphstore.graph.guard import guard
-from graphstore.graph.limits import Limits
+from graphstore.graph.limits import QueryLimits
 from graphstore.graph.statement import parse, split
 
 pytestmark = pytest.mark.driver
@@ -203,7 +203,7 @@ def test_a_text_that_was_read_before_is_held_against_the_limits_given_now() -> N
 
     assert parse(text) == parse(text, None)
     with pytest.raises(QueryError, match="brackets within each other"):
-        parse(text, Limits(depth=1))
+        parse(text, QueryLimits(depth=1))
 
 
 @pytest.mark.parametrize(("cypher", "named"), REFUSED, ids=[text for text, _ in REFUSED])

@@ -366,7 +366,7 @@ def test_a_match_tells_which_words_it_says_and_how_much_of_the_question_that_is(
         both, one = sight.entity("both"), sight.entity("one")
         login, unicorn, pegasus = found.weights
         assert [both] == [ent for ent, _ in found.matches]
-        assert ((0, 1), (0,)) == (found.says(both), found.says(one))
+        assert ((0, 1), (0,)) == (found.terms_said_by(both), found.terms_said_by(one))
         assert found.coverages((both,))[0] == pytest.approx((login + unicorn) / (login + unicorn + pegasus))
         assert login < unicorn < pegasus
         assert 3 == len(sight.found("login unicorn pegasus", 9).matches)

@@ -6,15 +6,15 @@ from itertools import groupby
 
 import pytest
 
-from graphstore.values.threeway import Piece, Statement, cells
+from graphstore.values.threeway import StatedContent, StatedPiece, cells
 
 
-def drawn(line: str) -> list[Piece]:
+def drawn(line: str) -> list[StatedPiece]:
     pieces, at = [], 0
     for word, run in groupby(line):
         stop = at + len(list(run))
         if word != ".":
-            pieces.append(Piece(at, stop, Statement(word.encode(), at)))
+            pieces.append(StatedPiece(at, stop, StatedContent(word.encode(), at)))
         at = stop
     return pieces
 
@@ -37,13 +37,13 @@ def drawn(line: str) -> list[Piece]:
 def test_whose_word_holds(base, ours, theirs, merged):
     found = ["."] * len(base)
     for cell in cells(drawn(base), drawn(ours), drawn(theirs)):
-        word = {"ours": cell.ours, "theirs": cell.theirs, "conflict": Statement(b"?", 0)}[cell.outcome]
+        word = {"ours": cell.ours, "theirs": cell.theirs, "conflict": StatedContent(b"?", 0)}[cell.outcome]
         found[cell.start : cell.stop] = [word.content.decode() if word else "."] * (cell.stop - cell.start)
 
     assert merged == "".join(found)
 
 
 def test_cells_are_as_few_as_there_can_be():
-    pieces = [Piece(0, 2, Statement(b"a", 1)), Piece(2, 4, Statement(b"a", 2))]
+    pieces = [StatedPiece(0, 2, StatedContent(b"a", 1)), StatedPiece(2, 4, StatedContent(b"a", 2))]
 
     assert [(0, 4)] == [cell.period for cell in cells(pieces, pieces, pieces)]

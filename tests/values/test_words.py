@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from graphstore.errors import InvalidError
-from graphstore.values.words import Analyzer, Question, Term, fold, is_name
+from graphstore.values.words import Analyzer, ParsedQuestion, Term, fold, is_name
 
 ENGLISH = Analyzer()
 THREE = Analyzer(("english", "german", "russian"))
 
 
-def words_of(question: Question) -> list[str]:
+def words_of(question: ParsedQuestion) -> list[str]:
     return [term.word for term in question.terms]
 
 
