@@ -154,7 +154,7 @@ class RowSource:
             held = [row for row in held if _holds(span, row)]
             links = [row for row in links if _holds(span, PeriodBounds(*row[4:]))]
         nodes = [row for row in held if not row.is_event]
-        self._columns = _node_columns(point, nodes)
+        self._nodes = _node_columns(point, nodes)
         self.periods = [(row.period, row.entity, PeriodBounds(*row[8:12])) for row in nodes]
         self.link_periods = links
         self._events = [row.id for row in held if row.is_event]
@@ -162,10 +162,11 @@ class RowSource:
         self.kinds = {row[1] for row in links}
         self.size = self._state.known, len(links), sum(row.size for row in held)
 
-    def nodes(self) -> dict[str, pa.Array]:
-        """Return the columns of the nodes that stand, in each of their periods, but for how they do. They are handed over: what is large is not kept as long as the graph."""
-        columns, self._columns = self._columns, {}
-        return columns
+    def nodes(self) -> tuple[dict[str, pa.Array], list[Json]]:
+        """Return the columns of the nodes that stand, in each of their periods, but for how they do; and their contents. They are handed over: what is large
+        is not kept as long as the graph."""
+        handed_over, self._nodes = self._nodes, ({}, [])
+        return handed_over
 
     def standings(self) -> list[str]:
         """Return how these nodes stand."""
@@ -266,14 +267,14 @@ def nodes_as_table(point: Point) -> pa.Table:
     """Return the nodes that stand at a point as the table that a view gives: instants are in UTC, and an open end is null."""
     with no_collecting():
         held = point.rows(HELD, **_bounds(GraphSpan.at(point.valid, point.tx)))
-        found = _node_columns(point, [row for row in held if not row.is_event])
+        found, _ = _node_columns(point, [row for row in held if not row.is_event])
     shown = {name: found[name] for name in _SHOWN} | {"recorded_at": found["told"]}
     shown |= {name: found[name] for name in ("valid_from", "valid_to", "tx_from")}
     return arrow_out(pa.table({**shown, "tx_to": pa.nulls(len(found["told"]), pa.timestamp("us"))}))
 
 
-def _node_columns(point: Point, rows: list[HeldPeriod]) -> dict[str, pa.Array]:
-    """Make the columns of nodes, but for how they stand."""
+def _node_columns(point: Point, rows: list[HeldPeriod]) -> tuple[dict[str, pa.Array], list[Json]]:
+    """Make the columns of nodes, but for how they stand; and return their contents."""
     columns = columns_of(rows, HeldPeriod)
     bodies = whole_bodies(
         point,
@@ -281,7 +282,8 @@ def _node_columns(point: Point, rows: list[HeldPeriod]) -> dict[str, pa.Array]:
         columns["checksum"],
         lambda at: f"node {rows[at].id!r}, version {rows[at].number}",
     )
-    return {**columns_by_name({name: columns[name] for name in _OF_NODES}), **description_columns(bodies)}
+    own = columns_by_name({name: columns[name] for name in _OF_NODES})
+    return {**own, **description_columns(bodies)}, [body.get("content") or {} for body in bodies]
 
 
 def _bounds(span: GraphSpan) -> dict[str, Instant]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
-import orjson
 import pyarrow as pa
 
 from graphstore.errors import QueryError
@@ -50,8 +49,8 @@ def build(
 
     Raises QueryError when the span names properties that are not of one type.
     """
-    nodes, asked = source.nodes(), None if span is None else span.fields
-    contents = orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]")
+    nodes, contents = source.nodes()
+    asked = None if span is None else span.fields
     fields = fields_of(contents) if asked is None else _agreed(contents, asked)
     nodes |= {each.name: each.values for each in fields.columns.values()}
     known, links, content = source.size

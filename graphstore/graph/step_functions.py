@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.errors import InvalidError
-from graphstore.graph.arrow_tables import texts
+from graphstore.graph.arrow_tables import instants, texts
+from graphstore.graph.result import arrow_out
 from graphstore.values.period import OPEN
 
 TimeAxis = Literal["valid", "tx"]
 _AGGREGATE = re.compile(r"\s*(count|sum|avg|min|max)\s*\(\s*(.*?)\s*\)\s*\Z", re.IGNORECASE)
-_INSTANT = pa.timestamp("us", tz="UTC")
 _MOST = float(1 << 62)
 
 
@@ -53,10 +53,8 @@ def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) ->
     else:
         found = _sums(begin, end, groups, values, name)
     group, since, until, value = _merged(*found)
-    return pa.table(
-        [*(heads[each].take(pa.array(group)) for each in by), _times(since), _times(until), value],
-        names=[*by, wanted[0], wanted[1], aggregate.strip()],
-    )
+    columns = [*(heads[each].take(pa.array(group)) for each in by), instants(since), instants(until), value]
+    return arrow_out(pa.table(columns, names=[*by, wanted[0], wanted[1], aggregate.strip()]))
 
 
 def whole(column: pa.ChunkedArray) -> Any:
@@ -100,10 +98,6 @@ def _groups(table: pa.Table, by: Sequence[str]) -> tuple[Any, pa.Table]:
         place[order] = np.arange(len(order))
         codes, heads = place[codes] if len(order) else codes, heads.take(pa.array(order))
     return codes, heads
-
-
-def _times(instants: Any) -> pa.Array:
-    return pa.array(instants, pa.int64(), mask=instants >= OPEN).cast(pa.timestamp("us")).cast(_INSTANT)
 
 
 def _numbers(values: pa.ChunkedArray) -> Any:
