@@ -73,7 +73,7 @@ _PLACES = frozenset({"_ID", "_SRC", "_DST"})
 
 
 def spelled_out(kind: pa.DataType) -> str | None:
-    """The name of the type of nodes, relationships and paths as the answer has them, by that of the engine's columns; None for one that has no name."""
+    """Return the name of the type of nodes, relationships and paths as the answer has them, by that of the engine's columns; None for one that has no name."""
     if pa.types.is_list(kind):
         inner = spelled_out(kind.value_type)
         return None if inner is None else f"{inner}[]"

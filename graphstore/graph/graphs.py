@@ -166,7 +166,7 @@ class Graphs:
         limits: QueryLimits | None,
         span: GraphSpan | None = None,
     ) -> Result:
-        """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
+        """Return the answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
         while True:
             with suppress(NotInRows):  # something was forgotten meanwhile
@@ -281,7 +281,7 @@ class Graphs:
             return self.projection.verify()
 
     def _view(self, asked: _GraphRequest, cypher: str, limits: QueryLimits | None) -> ViewGraph:
-        """The graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
+        """Return the graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
         libraries.load(*libraries.ARROW, self.driver)
         with self._reading(asked) as point:
             kept = self._kept(asked.span, point)

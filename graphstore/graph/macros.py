@@ -68,7 +68,7 @@ def written_out(cypher: str, field: FieldOf, *, of_view: bool) -> str:
 
 @cache
 def _written(of_view: bool, hops: bool) -> texts.Macros:
-    """The words, in brackets. In a traversal in one CASE: the planner cannot guess then how few rows each comparison keeps, and would scan every link."""
+    """Return the words, in brackets. In a traversal in one CASE: the planner cannot guess then how few rows each comparison keeps, and would scan every link."""
     known = texts.macros()
     found = {}
     for word in WORDS:
@@ -182,7 +182,7 @@ def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
 
 
 def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
-    """The text with an end of a period, or a name given to one, NULL where the end is open: in IS NULL, and where `coalesce` and `count` are of it."""
+    """Return the text with an end of a period, or a name given to one, NULL where the end is open: in IS NULL, and where `coalesce` and `count` are of it."""
     tokens = list(tokens_of(cypher))
     words = [token.text for token in tokens]
     upper = [word.upper() for word in words]

@@ -338,11 +338,11 @@ class Result:
         return self._tuples
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every row as a dict."""
+        """Return every row as a dict."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.tuples()]
 
     def legible(self) -> list[dict[str, Any]]:
-        """Every row as a dict of values as JSON has them: see `legible`."""
+        """Return every row as a dict of values as JSON has them: see `legible`."""
         if self._tuples is not None and all(kind in _AS_THEY_ARE for kind in self._types):
             return self.rows()
         ends = self._ends()

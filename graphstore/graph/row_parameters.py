@@ -25,7 +25,7 @@ _LISTS = frozenset({"WITH", "RETURN"})
 def rows_read(
     statement: CypherStatement, params: Mapping[str, Any]
 ) -> tuple[CypherStatement, dict[str, pyarrow.Table]]:
-    """The statement that loads the parameters which are rows, and these as tables. Raises QueryError where they are used in another way than by UNWIND,
+    """Return the statement that loads the parameters which are rows, and these as tables. Raises QueryError where they are used in another way than by UNWIND,
     InvalidError for rows of which no table can be made."""
     read = {name: value for name, value in params.items() if name in statement.params}
     given = {name: value for name, value in read.items() if _is_rows(value)}

@@ -161,7 +161,7 @@ def _check_mark(mark: str, cypher: str, at: int) -> None:
 
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Every piece of a text in order, as (kind, text), white space and comments too: joined they are the text again.
+    """Yield every piece of a text in order, as (kind, text), white space and comments too: joined they are the text again.
 
     Any text has pieces: a string that never ends is a `mark` and the pieces behind it.
     """

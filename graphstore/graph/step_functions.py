@@ -202,7 +202,7 @@ def _divided(number: int, parts: int) -> float:
 
 
 def _extremes(begin: Any, end: Any, groups: Any, values: Any, largest: bool) -> Any:
-    """The least of what holds in each cell. A row covers its cells with two stretches of a power of two; each such stretch is halved until it is one cell."""
+    """Return the least of what holds in each cell. A row covers its cells with two stretches of a power of two; each such stretch is halved until it is one cell."""
     import numpy as np
 
     values = values.combine_chunks()

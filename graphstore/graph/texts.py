@@ -48,7 +48,7 @@ class NamedText:
 
 
 def folder() -> Path:
-    """Where the .cypher files are: inside the installed package, or beside it in a checkout."""
+    """Return where the .cypher files are: inside the installed package, or beside it in a checkout."""
     installed = Path(__file__).parents[1] / "_cypher"
     return installed if installed.is_dir() else Path(__file__).parents[2] / "cypher"
 

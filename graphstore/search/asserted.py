@@ -53,7 +53,7 @@ class Asserted:
 
 
 def read(core: Source, row: int) -> list[Assertion]:
-    """What the version of a row says, in full."""
+    """Return what the version of a row says, in full."""
     index = core.index
     ver, ent = index.r_ver[row], index.r_ent[row]
     body = core.body(index.v_pos[ver], index.v_len[ver])

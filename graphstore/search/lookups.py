@@ -57,7 +57,7 @@ class Accesses:
                 waiting[name] = waiting.get(name, 0) + 1
 
     def due(self, tx: Instant) -> bool:
-        """Whether the waiting counts are to be written with a transaction at `tx`. The first one after a count begins the wait."""
+        """Return True if the waiting counts are to be written with a transaction at `tx`. The first one after a count begins the wait."""
         if not self.waiting:
             return False
         if self._last is None:
@@ -78,7 +78,7 @@ class Accesses:
                 self.waiting[name] = self.waiting.get(name, 0) + count
 
     def total(self, name: str, tx: Instant) -> int:
-        """How often a thing had been looked up by `tx`, as written by then and read by `read_written`."""
+        """Return how often a thing had been looked up by `tx`, as written by then and read by `read_written`."""
         found = self._written.get(name, [])
         known = bisect_right(found, tx, key=itemgetter(0))
         return found[known - 1][1] if known else 0

@@ -36,7 +36,7 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in order: runs of letters and digits, whatever their case; of scripts written without spaces, each character.
+    """Return the words of a text, in order: runs of letters and digits, whatever their case; of scripts written without spaces, each character.
 
     >>> words("Straße_7: auth.py, ERR-404")
     ['strasse', '7', 'auth', 'py', 'err', '404']
@@ -105,12 +105,12 @@ class Matches:
         return place[0] >= 0 and self._versions(int(self._texts.numbered(place)[0]))
 
     def terms_said_by(self, ent: int) -> tuple[int, ...]:
-        """Which terms of the question, by number, a thing says as it stands here."""
+        """Return which terms of the question, by number, a thing says as it stands here."""
         ver = int(self._texts.version_of[ent % SPAN])
         return tuple(at for at, each in enumerate(self._asked.alive) if each is not None and _says(each, ver))
 
     def coverages(self, ents: Sequence[int]) -> list[float]:
-        """The share of the question's weight that each of these things says, 0 to 1."""
+        """Return the share of the question's weight that each of these things says, 0 to 1."""
         import numpy as np
 
         said = np.zeros(len(ents))
@@ -123,7 +123,7 @@ class Matches:
         return list(np.minimum(said / whole, 1.0).tolist()) if whole else [0.0] * len(ents)
 
     def saying(self) -> Iterator[int]:
-        """The versions recorded by then, whatever became of them, that say all of the question: each of its words in any form, its phrases, and nothing that
+        """Yield the versions recorded by then, whatever became of them, that say all of the question: each of its words in any form, its phrases, and nothing that
         it excludes."""
         import numpy as np
 
@@ -155,7 +155,7 @@ class QuestionTerms:
         )
 
     def posting(self, term: Term) -> Posting | None:
-        """Where a term is: in any of its forms, and where it may be a beginning and is nowhere whole, in what begins so."""
+        """Return where a term is: in any of its forms, and where it may be a beginning and is nowhere whole, in what begins so."""
         found = self._of(term.forms)
         if not found and term.prefix:
             found = self._of(
@@ -178,7 +178,7 @@ class QuestionTerms:
         return [posting for posting in found if len(posting.versions)]
 
     def unknown(self) -> list[str]:
-        """The words that no version says, of those recorded by then."""
+        """Return the words that no version says, of those recorded by then."""
         return [
             term.word
             for term, its in zip(self.question.terms, self.all, strict=True)
@@ -234,7 +234,7 @@ def _says(posting: Posting, ver: int) -> bool:
 
 
 def _holds(said: list[str], phrase: list[str]) -> bool:
-    """Whether these words stand one after another in a text."""
+    """Return True if these words stand one after another in a text."""
     many = len(phrase)
     return any(said[at : at + many] == phrase for at in range(len(said) - many + 1))
 
@@ -254,7 +254,7 @@ def fitting(
     seen: Callable[[int], bool] | None,
     admitted: Callable[[int], bool] | None,
 ) -> Callable[[int], bool] | None:
-    """Which versions may be found; None: all."""
+    """Return which versions may be found; None: all."""
     if not kinds and seen is None and admitted is None:
         return None
     v_ent, kind = index.v_ent, index.kind
@@ -292,7 +292,7 @@ def announced(
 def best(
     scores: Iterable[tuple[int, float]], index: Index, most: int, weigh: Weigh | None
 ) -> list[tuple[int, float]]:
-    """The entities of the best versions, with their scores, each multiplied by the thing's weight. A weight is at most 1, so those that cannot win are not
+    """Return the entities of the best versions, with their scores, each multiplied by the thing's weight. A weight is at most 1, so those that cannot win are not
     weighed."""
     v_ent, names = index.v_ent, index.names
     best: list[float] = []

@@ -27,11 +27,11 @@ class Source:
 
     @property
     def state(self) -> Hashable:
-        """What a copy of this is of: versions have other numbers under another state."""
+        """Return what a copy of this is of: versions have other numbers under another state."""
         return self.index
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
-        """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
+        """Return a body by its place; one that has no place, or that does not hold those bytes, is empty."""
         if length == 0:
             return {}
         raw = self.raw(pos, length)
@@ -46,7 +46,7 @@ class Source:
         ]
 
     def raw(self, pos: int, length: int) -> bytes:
-        """The bytes of a body by its place."""
+        """Return the bytes of a body by its place."""
         return self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
 
 

@@ -27,13 +27,13 @@ class Standing:
         self._words = -1  # of all that stands; -1: not counted
 
     def count(self) -> int:
-        """How many things stand."""
+        """Return how many things stand."""
         import numpy as np
 
         return int(np.count_nonzero(self.alive))
 
     def mean(self, lengths: NDArray[Any]) -> float:
-        """The mean number of words of the things that stand."""
+        """Return the mean number of words of the things that stand."""
         import numpy as np
 
         if self._words < 0:

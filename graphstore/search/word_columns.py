@@ -59,7 +59,7 @@ class FreshWords:
 
 
 def together(postings: list[Posting]) -> Posting | None:
-    """The postings of several forms of one word: each version once, with the form it says most often."""
+    """Return the postings of several forms of one word: each version once, with the form it says most often."""
     import numpy as np
 
     if len(postings) < 2:

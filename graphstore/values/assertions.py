@@ -85,7 +85,7 @@ class Assertion(NamedTuple):
 def assertions(
     kind: str, key: str | None, content: Mapping[str, Any], text: str | None, tags: Iterable[str] = ()
 ) -> list[Assertion]:
-    """What a description says, the surest first: of its slot, of fields of its subject, of its topics, of how something is done."""
+    """Return what a description says, the surest first: of its slot, of fields of its subject, of its topics, of how something is done."""
     found = [] if key is None else [Assertion(("slot", _topic(key)), sameness.statement(content, text))]
     if kind in _UNASSERTED:
         return found
@@ -108,12 +108,12 @@ def assertions(
 
 
 def _topic(key: str) -> str:
-    """The slot of a key over time: `auth_v1` and `auth_v2` are versions of one topic."""
+    """Return the slot of a key over time: `auth_v1` and `auth_v2` are versions of one topic."""
     return version_of(key)[0] or key
 
 
 def disagreement(newer: Iterable[Assertion], older: Collection[Assertion]) -> Assertion | None:
-    """The first assertion of the newer description that the older one says otherwise, or None."""
+    """Return the first assertion of the newer description that the older one says otherwise, or None."""
     for one in newer:
         for other in older:
             if disagree(one, other):
@@ -122,12 +122,12 @@ def disagreement(newer: Iterable[Assertion], older: Collection[Assertion]) -> As
 
 
 def disagree(newer: Assertion, older: Assertion) -> bool:
-    """Whether the newer assertion speaks of the same as the older one, with another value."""
+    """Return True if the newer assertion speaks of the same as the older one, with another value."""
     return newer.of == older.of and newer.renews and different(newer.value, older.value)
 
 
 def different(one: str, other: str) -> bool:
-    """Whether two values cannot be one: neither says the same, nor the same more exactly (`JWT`, `JWT tokens`)."""
+    """Return True if two values cannot be one: neither says the same, nor the same more exactly (`JWT`, `JWT tokens`)."""
     if one == other or sameness.same(one, other):
         return False
     first, second = sameness.tokens(one), sameness.tokens(other)
@@ -136,7 +136,7 @@ def different(one: str, other: str) -> bool:
 
 
 def about(of: tuple[str, ...]) -> str:
-    """What an assertion speaks of, for people."""
+    """Return what an assertion speaks of, for people."""
     what, *rest = of
     if what == "slot":
         return f"slot {rest[0]}"
@@ -151,7 +151,7 @@ def about(of: tuple[str, ...]) -> str:
 
 
 def _of_fields(kind: str, content: Mapping[str, Any], topics: list[str]) -> Iterator[Assertion]:
-    """The single values of a content, by its subject; of one without a subject by its topics, if it differs in that field alone."""
+    """Yield the single values of a content, by its subject; of one without a subject by its topics, if it differs in that field alone."""
     subject, values, sure = _parts(content)
     if subject and not (sure or kind in _FACTUAL):
         return  # of a person or a project there is much to record that is no fact of theirs
@@ -165,7 +165,7 @@ def _of_fields(kind: str, content: Mapping[str, Any], topics: list[str]) -> Iter
 
 
 def _parts(content: Mapping[str, Any]) -> tuple[list[str], dict[str, str], bool]:
-    """The subject of a content, the most telling field first, its other single values by path, and whether it names a subject as such."""
+    """Return the subject of a content, the most telling field first, its other single values by path, and whether it names a subject as such."""
     ranked: dict[int, dict[str, str]] = {0: {}, 1: {}, 2: {}}
     values: dict[str, str] = {}
     for path, value in _flat(content):
@@ -194,7 +194,7 @@ def _named(fields: dict[str, str]) -> list[str]:
 
 
 def _told(values: dict[str, str]) -> dict[str, str]:
-    """The values, those of a triple (`{"predicate": "port", "value": 80}`) under the name it gives."""
+    """Return the values, those of a triple (`{"predicate": "port", "value": 80}`) under the name it gives."""
     predicate = next((name for name in _PREDICATES if name in values), None)
     object = next((name for name in _OBJECTS if name in values), None)
     if predicate is None or object is None:
@@ -212,7 +212,7 @@ def _is_value(value: str) -> bool:
 
 
 def _is_many(path: str, value: str) -> bool:
-    """Whether a field is one that a subject has several of: a verb or a plural (`uses`, `files`), unless it counts them."""
+    """Return True if a field is one that a subject has several of: a verb or a plural (`uses`, `files`), unless it counts them."""
     name = path.rpartition(".")[2].lower()
     if name.endswith("_by") and name not in _OWNED:
         return True  # done by somebody, and again by somebody else

@@ -8,7 +8,7 @@ from graphstore.values.findings import FieldChange
 
 
 def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:
-    """Every leaf that was added, removed or changed, in the order of `old` then of what is only in `new`.
+    """Return every leaf that was added, removed or changed, in the order of `old` then of what is only in `new`.
 
     1 and 1.0 are equal, True and 1 are not: JSON keeps them apart.
     """
@@ -22,7 +22,7 @@ def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:
 
 
 def same(old: Any, new: Any) -> bool:
-    """Whether two contents differ in nothing."""
+    """Return True if two contents differ in nothing."""
     return bool(old == new) and not diff(old, new)
 
 

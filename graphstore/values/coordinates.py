@@ -33,7 +33,7 @@ _TIME = re.compile(r"[+-]?(\d{4}-\d|\d{4}-?W\d|\d{8}T|\d+\Z)")
 
 
 def looks_like_time(text: str) -> bool:
-    """Whether a text is, or was meant as, a time, and so can be no name."""
+    """Return True if a text is, or was meant as, a time, and so can be no name."""
     word = text.strip().lower()
     return bool(_TIME.match(text.strip()) or AGE.match(text.strip()) or word in _WORDS or word in EDGES)
 
@@ -47,7 +47,7 @@ def resolve(
     axis: Axis = "valid",
     present: Instant | None = None,
 ) -> Instant:
-    """The instant that was meant. `what`: the argument's name; `axis`: which time of a snapshot its name stands for.
+    """Return the instant that was meant. `what`: the argument's name; `axis`: which time of a snapshot its name stands for.
 
     `present`: what `now` is when it is not the instant that ages count from. Raises InvalidError for anything else, and for a word that is
     also the name of a snapshot.
@@ -82,7 +82,7 @@ def _written(text: str, what: str) -> Instant:
 
 
 def _relative(text: str, what: str, now: Instant, present: Instant) -> Instant | None:
-    """The instant of a word or of an age; None for any other text."""
+    """Return the instant of a word or of an age; None for any other text."""
     word = text.lower()
     if word == "now":
         return present

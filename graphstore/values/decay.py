@@ -84,7 +84,7 @@ def weight(
 
 
 def share(value: object) -> float | None:
-    """A number from 0 to 1 as it is, None for anything else: a content may hold anything."""
+    """Return a number from 0 to 1 as it is, None for anything else: a content may hold anything."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         return None
     return float(value)

@@ -38,7 +38,7 @@ def through(door: str, signer: Signer | None = None) -> Iterator[None]:
 
 
 def door_of(user_agent: str) -> str:
-    """The door of who sends this User-Agent: what a client of ours says, a browser, or some program that speaks HTTP."""
+    """Return the door of who sends this User-Agent: what a client of ours says, a browser, or some program that speaks HTTP."""
     if user_agent.startswith(AGENT):
         said = user_agent.removeprefix(AGENT)
         return said if said in ("python", "cli", "mcp", "server") else "http"

@@ -51,5 +51,5 @@ OF_AN_OCCURRENCE = ("description", "source", "metadata")
 
 
 def differing(first: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    """What an occurrence says otherwise than the first report of its event."""
+    """Return what an occurrence says otherwise than the first report of its event."""
     return {name: body.get(name) for name in OF_AN_OCCURRENCE if body.get(name) != first.get(name)}

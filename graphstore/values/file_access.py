@@ -37,7 +37,7 @@ def held_to(*folders: Path, names: Mapping[Path, str] = MappingProxyType({})) ->
 
 
 def called(path: Path) -> str:
-    """What a file is known by: its path, and of a copy that of what was copied."""
+    """Return what a file is known by: its path, and of a copy that of what was copied."""
     for copy, name in _names.get().items():
         if path == copy:
             return name
@@ -47,7 +47,7 @@ def called(path: Path) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file that may be read."""
+    """Return True if there is a file that may be read."""
     if _folders.get() is None:
         return path.is_file()
     try:
@@ -58,7 +58,7 @@ def is_file(path: Path) -> bool:
 
 
 def opened(path: Path, buffering: int = -1) -> BufferedReader:
-    """A file, opened to read. Raises OSError: PermissionError for one that is out of reach."""
+    """Return a file, opened to read. Raises OSError: PermissionError for one that is out of reach."""
     folders = _folders.get()
     if folders is None:
         return cast(BufferedReader, open(path, "rb", buffering=buffering))
@@ -76,7 +76,7 @@ def opened(path: Path, buffering: int = -1) -> BufferedReader:
 
 
 def parts_below(folder: Path, path: Path) -> tuple[str, ...] | None:
-    """The names that lead from a folder to a path, which may be relative to it; None where it does not lie below by its name."""
+    """Return the names that lead from a folder to a path, which may be relative to it; None where it does not lie below by its name."""
     if path.anchor and not path.is_absolute():  # on Windows: relative to another drive, or to the root of one
         return None
     try:
@@ -104,7 +104,7 @@ def _refuse_links(place: Path) -> None:
 
 
 def below(folder: Path | int, parts: tuple[str, ...]) -> int:
-    """A descriptor of what these names lead to from a folder: a regular file or a folder, and no link on the way. Raises OSError."""
+    """Return a descriptor of what these names lead to from a folder: a regular file or a folder, and no link on the way. Raises OSError."""
     if sys.platform == "win32":
         raise NotImplementedError("Windows opens no file from the descriptor of a folder")
     if isinstance(folder, int):

@@ -226,7 +226,7 @@ class Supersession(Shown):
 
     @property
     def of_steps(self) -> tuple[str, ...]:
-        """The id of the thing that each step of the chain is of. One with a link is of its target; an end without a successor is of the thing that
+        """Return the id of the thing that each step of the chain is of. One with a link is of its target; an end without a successor is of the thing that
         ended, which may be further along than the subject."""
         ends = _ends(self)
         found = []
@@ -443,19 +443,19 @@ class Verification(Value):
 
 
 def words(thing: Node | Event | Version) -> str:
-    """A thing as text: its text or description, else its content."""
+    """Return a thing as text: its text or description, else its content."""
     if isinstance(thing, Event):
         return thing.description
     return described(thing.content, thing.text)
 
 
 def manner(step: Step) -> str:
-    """How a step was made, or will be."""
+    """Return how a step was made, or will be."""
     return f"planned: {step.how}" if step.planned else step.how
 
 
 def clauses(step: Step, *, named: bool = False) -> list[str]:
-    """A step of a supersession in words, up to three parts: what took the place, since when and by whom, and why. `named`: with the text of what did."""
+    """Return a step of a supersession in words, up to three parts: what took the place, since when and by whom, and why. `named`: with the text of what did."""
     what = manner(step)
     if step.how == "revised" and isinstance(step.node, Node):
         what += f" as {step.node.ref}"
@@ -558,7 +558,7 @@ def _step_text(step: Step, of: str, subject: str) -> str:
 
 
 def _ends(found: Supersession) -> list[tuple[str, Standing]]:
-    """The things of a succession that nothing holds the place of by a link without end, and how they stand, in the order they were reached."""
+    """Return the things of a succession that nothing holds the place of by a link without end, and how they stand, in the order they were reached."""
     reached = {found.subject.id: found.standing}
     for step in found.chain:
         if step.node is not None and step.link is not None:

@@ -66,13 +66,13 @@ _LINE = re.compile(r"(?::\d+){1,2}(?=\D{0,20}$)|\(?\b(?:line|column|col) \d+\)?"
 
 
 def plain_source(source: str) -> str:
-    """A source without what another build, host or line makes different: hashes in the names of files, query, line and column."""
+    """Return a source without what another build, host or line makes different: hashes in the names of files, query, line and column."""
     bare = _QUERY.sub("", _ORIGIN.sub("", source[:2000]))
     return _LINE.sub("", HASH.sub("#", bare)) + source[2000:]
 
 
 def _placed(found: re.Match[str]) -> str:
-    """A number without its digits where its place says that it is an id, else as it was found."""
+    """Return a number without its digits where its place says that it is an id, else as it was found."""
     whole = found[0]
     number = found["number"] or found["tail"] or found["segment"]
     said = found["word"] or found["stem"] or found["path"] or ""
@@ -98,7 +98,7 @@ def digest(type: str, description: str, source: str | None = None) -> str:
 
 
 def fingerprint_of(type: str, description: str, source: str | None, given: str | None) -> str | None:
-    """The fingerprint an event is kept with: the one given, its own for a type that repeats, else None."""
+    """Return the fingerprint an event is kept with: the one given, its own for a type that repeats, else None."""
     if given is not None or type not in REPEATING:
         return given
     return fingerprint(type, description, source)

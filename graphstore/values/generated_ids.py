@@ -16,17 +16,17 @@ _BEGUN = re.compile(r"[0-9a-f]{6,15}|evt_-?[0-9]+(?:_[0-9a-f]{0,7})?|lnk_[0-9a-f
 
 
 def is_one(id: str) -> bool:
-    """Whether the store may have made this id: of a node, `evt_…` of an event, `lnk_…` of a link."""
+    """Return True if the store may have made this id: of a node, `evt_…` of an event, `lnk_…` of a link."""
     return _WHOLE.fullmatch(id) is not None
 
 
 def may_begin_one(text: str) -> bool:
-    """Whether a text may be the beginning of such an id, and is no whole one."""
+    """Return True if a text may be the beginning of such an id, and is no whole one."""
     return len(text) >= SHORTEST_BEGINNING and _BEGUN.fullmatch(text) is not None
 
 
 def whole(find: Callable[[str], str], given: Any) -> Any:
-    """An id as a person gave it, or several: whole, where a unique beginning of a generated id was given. The doors for people do this before they call,
+    """Return an id as a person gave it, or several: whole, where a unique beginning of a generated id was given. The doors for people do this before they call,
     since no call takes a beginning for an id. `find` (`View.whole_id`) is asked for what may be a beginning alone."""
     if isinstance(given, str):
         return find(given) if may_begin_one(given.partition("-v")[0]) else given

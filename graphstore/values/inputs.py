@@ -26,7 +26,7 @@ _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | o
 
 
 def text_of(what: str, value: Any, *, empty: bool = False) -> str:
-    """The checked text. Raises InvalidError for what is no text, blank (unless `empty`), or cannot be written as UTF-8."""
+    """Return the checked text. Raises InvalidError for what is no text, blank (unless `empty`), or cannot be written as UTF-8."""
     if not isinstance(value, str):
         raise InvalidError(f"{what} {value!r} is no text. Give a str.")
     if not empty and (not value or value.isspace()):
@@ -42,19 +42,19 @@ def text_of(what: str, value: Any, *, empty: bool = False) -> str:
 
 
 def printable(what: str, text: str) -> str:
-    """The text. Raises InvalidError where it holds control characters."""
+    """Return the text. Raises InvalidError where it holds control characters."""
     if _CONTROL.search(text):
         raise InvalidError(f"{what} {text!r} holds control characters. Use printable text.")
     return text
 
 
 def optional_text(what: str, value: Any) -> str | None:
-    """The checked text, or None."""
+    """Return the checked text, or None."""
     return None if value is None else text_of(what, value, empty=True)
 
 
 def json_object(what: str, value: Any) -> Json:
-    """The checked JSON object. Raises InvalidError naming what JSON cannot hold."""
+    """Return the checked JSON object. Raises InvalidError naming what JSON cannot hold."""
     if type(value) is dict:  # asked first: what Mapping is takes an abstract class long to say
         plain = value
     elif isinstance(value, Mapping):
@@ -77,7 +77,7 @@ _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def may_hold_long_number(raw: bytes) -> bool:
-    """Whether 18 digits follow each other in a JSON text: no shorter number is beyond 64 bits."""
+    """Return True if 18 digits follow each other in a JSON text: no shorter number is beyond 64 bits."""
     return b"0" * 18 in raw.translate(_DIGITS)  # a tenth of the time of a regular expression in a long text
 
 
@@ -89,7 +89,7 @@ def _within_64_bits(text: str) -> int:
 
 
 def json_read(what: str, text: str | bytes, *, kept: bool = False) -> Any:
-    """What a JSON text says. Numbers are read as they are written: one beyond 64 bits is not rounded, and is refused where it would be kept.
+    """Return what a JSON text says. Numbers are read as they are written: one beyond 64 bits is not rounded, and is refused where it would be kept.
 
     `kept`: refuse it here. Raises InvalidError for what is no JSON, with the place, and for an object with a name twice.
     """
@@ -111,7 +111,7 @@ def json_read(what: str, text: str | bytes, *, kept: bool = False) -> Any:
 
 
 def may_lack_a_name(raw: bytes, found: Any) -> bool:
-    """Whether a JSON text can have an object with a name twice, of which what was read has the last. Where it has not, it is rarely so."""
+    """Return True if a JSON text can have an object with a name twice, of which what was read has the last. Where it has not, it is rarely so."""
     colons = raw.count(b":")
     if colons < 2:
         return False
@@ -137,7 +137,7 @@ def distinct(what: str) -> Callable[[list[tuple[str, Any]]], Json]:
 
 
 def json_or_text(what: str, text: str) -> Any:
-    """What a text says where it is JSON, else the text. Raises InvalidError as `json_read`."""
+    """Return what a text says where it is JSON, else the text. Raises InvalidError as `json_read`."""
     try:
         orjson.loads(text)
     except ValueError:
@@ -167,18 +167,18 @@ def _refuse_changed(what: str, value: Any) -> None:
 
 
 def brief(value: Any) -> str:
-    """The repr of a value, cut to 60 characters: what a refusal quotes of it."""
+    """Return the repr of a value, cut to 60 characters: what a refusal quotes of it."""
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
 def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) -> Json:
-    """The body of a node's version. What is absent is left out."""
+    """Return the body of a node's version. What is absent is left out."""
     return {"content": json_object("content", content), **description(text, tags, trigger, source)}
 
 
 def description(text: Any, tags: Any, trigger: Any, source: Any) -> Json:
-    """The fields of a version beside its content. Absent ones are left out."""
+    """Return the fields of a version beside its content. Absent ones are left out."""
     body: Json = {}
     if text is not None:
         body["text"] = text_of("text", text, empty=True)
@@ -192,7 +192,7 @@ def description(text: Any, tags: Any, trigger: Any, source: Any) -> Json:
 
 
 def tags_of(tags: Any) -> list[str]:
-    """The tags, each once, in order. Raises InvalidError for what is no list of text."""
+    """Return the tags, each once, in order. Raises InvalidError for what is no list of text."""
     if type(tags) is not list and (isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable)):
         raise InvalidError(f"tags {tags!r} is no list. Give a list of text, such as [{tags!r}].")
     return list(dict.fromkeys([text_of("tag", tag) for tag in tags]))
@@ -201,7 +201,7 @@ def tags_of(tags: Any) -> list[str]:
 def event_of(
     type: Any, description: Any, origin: Any, metadata: Any, authorized: Any = None, **texts: Any
 ) -> tuple[str, Json]:
-    """The type and the body of an event, with its fingerprint. What is absent is left out.
+    """Return the type and the body of an event, with its fingerprint. What is absent is left out.
 
     A message has no fingerprint of its own, and its description may be blank beside a medium. Raises InvalidError that lists the fields an event can have.
     """
@@ -212,7 +212,7 @@ def event_of(
 
 
 def event_fields() -> str:
-    """The sentence that names the fields of an event."""
+    """Return the sentence that names the fields of an event."""
     return f"Fields of an event: {', '.join(EVENT_FIELDS)}."
 
 
@@ -253,7 +253,7 @@ def _event_of(
 
 
 def authorized_of(type: str, body: Json) -> bool | None:
-    """Whether a message was authorized, true by default; None for an event that is no message."""
+    """Return True if a message was authorized, true by default; None for an event that is no message."""
     authorized: bool | None = body.get("authorized", True if type in fingerprints.MESSAGES else None)
     return authorized
 
@@ -278,7 +278,7 @@ def names(what: str, value: str | Iterable[str]) -> list[str]:
 
 
 def id_of(value: str | Thing) -> str:
-    """The id of a node or event; what is none of these is itself."""
+    """Return the id of a node or event; what is none of these is itself."""
     return value.id if isinstance(value, (Node, Event)) else value
 
 
@@ -287,23 +287,23 @@ Read = Callable[[TimeLike, str], Instant]
 
 
 def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant, read: Read) -> Period:
-    """The period of something new: by default from now, open-ended."""
+    """Return the period of something new: by default from now, open-ended."""
     start = now if valid_from is None else read(valid_from, "valid_from")
     return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
 
 
 def part(valid_from: TimeLike | None, valid_to: TimeLike | None, read: Read) -> Period:
-    """The period of an existing thing to change: by default all of it."""
+    """Return the period of an existing thing to change: by default all of it."""
     return span(valid_from, valid_to, BEGINNING, read)
 
 
 def whole_number(what: str, value: Any) -> int | None:
-    """The checked whole number of at least 1, or None: no limit."""
+    """Return the checked whole number of at least 1, or None: no limit."""
     return None if value is None else at_least_one(what, value, " or None for no limit")
 
 
 def at_least_one(what: str, value: Any, otherwise: str = "") -> int:
-    """The checked whole number of at least 1. `otherwise`: what else a caller may give."""
+    """Return the checked whole number of at least 1. `otherwise`: what else a caller may give."""
     return whole_within(what, value, 1, otherwise=otherwise)
 
 

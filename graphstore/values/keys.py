@@ -11,7 +11,7 @@ _GAP = re.compile(r"\W+")
 
 
 def topic_name(text: str) -> str:
-    """The normal form by which keys, tags and topics are compared: that of a key. What holds no letter or digit is itself."""
+    """Return the normal form by which keys, tags and topics are compared: that of a key. What holds no letter or digit is itself."""
     plain = text.strip().lower()
     if plain.isascii() and plain.isidentifier() and plain[0] != "_" != plain[-1]:
         return plain  # as most are
@@ -19,7 +19,7 @@ def topic_name(text: str) -> str:
 
 
 def slot_name(key: str) -> str:
-    """The normal form of a key: lower case, runs of other characters become `_`."""
+    """Return the normal form of a key: lower case, runs of other characters become `_`."""
     if not isinstance(key, str):
         raise InvalidError(f"key {key!r} is no text.")
     name = re.sub(r"\W+", "_", key.strip().lower()).strip("_")
@@ -29,7 +29,7 @@ def slot_name(key: str) -> str:
 
 
 def version_of(key: str | None) -> tuple[str | None, int | None]:
-    """The topic of a key and its version number, if it has one.
+    """Return the topic of a key and its version number, if it has one.
 
     >>> version_of("auth_v2"), version_of("auth")
     (('auth', 2), ('auth', None))

@@ -60,18 +60,18 @@ def table(kept: Json | None) -> dict[str, Layer]:
 
 
 def of_scope(layers: Mapping[str, Layer], scope: str) -> Layer | None:
-    """The layer that a scope or a source belongs to; None for none of these."""
+    """Return the layer that a scope or a source belongs to; None for none of these."""
     prefix = scope[: scope.find(":") + 1]
     return next((layer for layer in layers.values() if layer.prefix == prefix), None)
 
 
 def over(layer: Layer | None, born: Instant, now: Instant) -> bool:
-    """Whether a chunk of this layer, recorded at `born`, has expired by `now`."""
+    """Return True if a chunk of this layer, recorded at `born`, has expired by `now`."""
     return layer is not None and layer.ttl is not None and born + layer.ttl // MICROSECOND <= now
 
 
 def defined(layers: Mapping[str, Layer], layer: Layer) -> dict[str, Layer]:
-    """The table with one layer added. Adding the same one again changes nothing.
+    """Return the table with one layer added. Adding the same one again changes nothing.
 
     Raises InvalidError for a layer that cannot be, ConflictError for a name or a prefix that means another one.
     """
@@ -91,7 +91,7 @@ def defined(layers: Mapping[str, Layer], layer: Layer) -> dict[str, Layer]:
 
 
 def as_kept(layers: Mapping[str, Layer]) -> Json:
-    """The layers that are not built in, as a store keeps them: the TTL in microseconds."""
+    """Return the layers that are not built in, as a store keeps them: the TTL in microseconds."""
     return {
         name: {
             "prefix": layer.prefix,

@@ -53,7 +53,7 @@ def use(load: Callable[[], Painter]) -> None:
 
 
 def painter() -> Painter:
-    """What draws."""
+    """Return what draws."""
     assert _load is not None
     return _load()
 

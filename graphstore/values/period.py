@@ -59,7 +59,7 @@ def instant(value: TimeLike, what: str = "time") -> Instant:
 
 
 def recorded(value: str | datetime) -> Instant:
-    """The instant in a line of the journal: what `instant` says, of text in UTC in a third of the time. Raises InvalidError."""
+    """Return the instant in a line of the journal: what `instant` says, of text in UTC in a third of the time. Raises InvalidError."""
     if type(value) is datetime:
         if value.tzinfo is not UTC:
             return instant(value)
@@ -90,12 +90,12 @@ def _parse(text: str, what: str) -> datetime:
 
 @lru_cache(maxsize=1 << 14)  # neighbours share their instants: one transaction, one boundary
 def moment(at: Instant) -> datetime:
-    """The aware datetime of an instant."""
+    """Return the aware datetime of an instant."""
     return EPOCH + MICROSECOND * at
 
 
 def end_moment(at: Instant) -> datetime | None:
-    """The aware datetime of a period's end; None when it is open."""
+    """Return the aware datetime of a period's end; None when it is open."""
     return None if at >= OPEN else moment(at)
 
 
@@ -105,7 +105,7 @@ def iso(at: Instant) -> str:
 
 
 def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
-    """An instant as a person reads it: a date at midnight UTC, else to the minute or the second. `unbounded`: what None is. The beginning of valid time
+    """Return an instant as a person reads it: a date at midnight UTC, else to the minute or the second. `unbounded`: what None is. The beginning of valid time
     is `beginning`."""
     if isinstance(at, int):
         at = end_moment(at)
@@ -115,7 +115,7 @@ def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
 
 
 def exactly(at: datetime | Instant) -> str:
-    """The same with the fraction of a second, where instants must differ: read again as a time, it is the same instant."""
+    """Return the same with the fraction of a second, where instants must differ: read again as a time, it is the same instant."""
     if isinstance(at, int):
         if at >= OPEN:
             return "…"
@@ -128,7 +128,7 @@ def exactly(at: datetime | Instant) -> str:
 
 
 def during(start: datetime, end: datetime | None) -> str:
-    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is written once."""
+    """Return a period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is written once."""
     first, last = when(start), when(end)
     if " " in first and last.startswith(first[:11]):
         last = last[11:]
@@ -136,7 +136,7 @@ def during(start: datetime, end: datetime | None) -> str:
 
 
 def period(valid_from: Instant, valid_to: Instant) -> Period:
-    """The checked period. Raises InvalidError when it is empty or inverted."""
+    """Return the checked period. Raises InvalidError when it is empty or inverted."""
     if valid_from >= valid_to:
         word = "empty" if valid_from == valid_to else "inverted"
         raise InvalidError(
@@ -147,7 +147,7 @@ def period(valid_from: Instant, valid_to: Instant) -> Period:
 
 
 def bounds(since: Instant, until: Instant, names: tuple[str, str] = ("since", "until")) -> Period:
-    """The checked bounds of what is looked for, which may be equal. Raises InvalidError when the first is after the second."""
+    """Return the checked bounds of what is looked for, which may be equal. Raises InvalidError when the first is after the second."""
     if since > until:
         first, last = names
         raise InvalidError(
@@ -157,13 +157,13 @@ def bounds(since: Instant, until: Instant, names: tuple[str, str] = ("since", "u
 
 
 def overlap(a: Period, b: Period) -> Period | None:
-    """The common part of two periods, or None when they only touch or lie apart."""
+    """Return the common part of two periods, or None when they only touch or lie apart."""
     start, stop = max(a[0], b[0]), min(a[1], b[1])
     return (start, stop) if start < stop else None
 
 
 def without(whole: Period, hole: Period) -> list[Period]:
-    """The 0 to 2 pieces of `whole` that stick out of `hole`."""
+    """Return the 0 to 2 pieces of `whole` that stick out of `hole`."""
     if hole[1] <= whole[0] or whole[1] <= hole[0]:
         return [whole]
     pieces = []
@@ -175,7 +175,7 @@ def without(whole: Period, hole: Period) -> list[Period]:
 
 
 def without_all(whole: Period, holes: Iterable[Period]) -> list[Period]:
-    """The pieces of `whole` outside every hole, in order."""
+    """Return the pieces of `whole` outside every hole, in order."""
     pieces = [whole]
     for hole in holes:
         pieces = [piece for part in pieces for piece in without(part, hole)]
@@ -183,7 +183,7 @@ def without_all(whole: Period, holes: Iterable[Period]) -> list[Period]:
 
 
 def coalesce(periods: Iterable[Period]) -> list[Period]:
-    """The same instants as the fewest periods, in order: touching and overlapping ones become one."""
+    """Return the same instants as the fewest periods, in order: touching and overlapping ones become one."""
     merged: list[Period] = []
     for start, stop in sorted(periods):
         if merged and start <= merged[-1][1]:
@@ -209,6 +209,6 @@ class Union:
         self._starts[first:last], self._stops[first:last] = [start], [stop]
 
     def overlaps(self, asked: Period) -> bool:
-        """Whether any instant of a period was added."""
+        """Return True if any instant of a period was added."""
         at = bisect_right(self._stops, asked[0])
         return at < len(self._starts) and self._starts[at] < asked[1]

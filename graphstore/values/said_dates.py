@@ -64,7 +64,7 @@ _NAMED = frozenset({"may", "mar", "mai", "jan", "sep", "dec", "mae"})  # months 
 
 
 def said_dates(text: str, now: Instant) -> list[tuple[Instant, Instant]]:
-    """The periods [from, to) that a text names, as said at `now`. A month or a day without a year means that of each of the last years."""
+    """Return the periods [from, to) that a text names, as said at `now`. A month or a day without a year means that of each of the last years."""
     today = moment(now).date()
     found: list[tuple[date, date]] = []
     rest = text

@@ -30,7 +30,7 @@ _NEGATIONS = frozenset(
 
 
 def statement(content: Mapping[str, Any], text: str | None) -> str:
-    """A description as text: its text, or else the values of its content, a line each, in the order of their names."""
+    """Return a description as text: its text, or else the values of its content, a line each, in the order of their names."""
     if text is not None and text.strip():
         return text
     return "\n".join(_values(content))
@@ -52,7 +52,7 @@ def _values(value: Any) -> Iterator[str]:
 
 
 def words(statement: str) -> list[str]:
-    """The words, numbers and signs of a statement in order, in lower case without punctuation."""
+    """Return the words, numbers and signs of a statement in order, in lower case without punctuation."""
     plain = statement.lower()
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", statement).casefold())
@@ -64,23 +64,23 @@ def words(statement: str) -> list[str]:
 
 
 def tokens(statement: str) -> frozenset[str]:
-    """The distinct words of a statement."""
+    """Return the distinct words of a statement."""
     return frozenset(words(statement))
 
 
 def overlap(a: str, b: str) -> float:
-    """How much of their words two statements share (Jaccard), from 0 to 1; 0 when neither has any."""
+    """Return how much of their words two statements share (Jaccard), from 0 to 1; 0 when neither has any."""
     return jaccard(tokens(a), tokens(b))
 
 
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    """The part of all tokens that both sets have, from 0 to 1."""
+    """Return the part of all tokens that both sets have, from 0 to 1."""
     shared = len(a & b)
     return shared / (len(a) + len(b) - shared) if shared else 0.0
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two statements mean the same: the same words in the same order, or nearly all words with the same numbers, signs and negations."""
+    """Return True if two statements mean the same: the same words in the same order, or nearly all words with the same numbers, signs and negations."""
     first, second = words(a), words(b)
     if not first or not second:
         return a.strip() == b.strip()  # only punctuation
@@ -95,7 +95,7 @@ def same(a: str, b: str) -> bool:
 
 
 def alike(value: Any, other: Any) -> bool:
-    """Whether two contents mean the same, field by field: names and numbers equal, texts the `same`."""
+    """Return True if two contents mean the same, field by field: names and numbers equal, texts the `same`."""
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         return value.keys() == other.keys() and all(alike(value[name], other[name]) for name in value)
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -106,17 +106,17 @@ def alike(value: Any, other: Any) -> bool:
 
 
 def _kept(words: list[str], shared: frozenset[str]) -> list[str]:
-    """The words that the other statement has too, in order, since the order has meaning."""
+    """Return the words that the other statement has too, in order, since the order has meaning."""
     return [word for word in words if word in shared]
 
 
 def _exact(words: list[str]) -> list[str]:
-    """The words that must agree, in order: numbers, names with a number in them, signs and negations."""
+    """Return the words that must agree, in order: numbers, names with a number in them, signs and negations."""
     return [word for word in words if is_exact(word)]
 
 
 def is_exact(word: str) -> bool:
-    """Whether a word changes what is said: a number, a name with a number in it, a sign or a negation."""
+    """Return True if a word changes what is said: a number, a name with a number in it, a sign or a negation."""
     return word in _NEGATIONS or _DIGIT.search(word) is not None or _sign(word)
 
 
@@ -143,7 +143,7 @@ class _Separated(dict[int, str]):
 
 
 def _unspaced(code: int) -> bool:
-    """Whether a character belongs to a script that puts no spaces between words: Han and kana."""
+    """Return True if a character belongs to a script that puts no spaces between words: Han and kana."""
     return 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF
 
 

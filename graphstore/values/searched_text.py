@@ -9,7 +9,7 @@ from graphstore.values.models import Json
 
 
 def text_of_node(body: Json, kind: str, key: str | None) -> str:
-    """What a version of a node says: its key, its text where that was given, the texts and numbers in its content, its tags. Whose a chunk is, is not what it says."""
+    """Return what a version of a node says: its key, its text where that was given, the texts and numbers in its content, its tags. Whose a chunk is, is not what it says."""
     content = body.get("content", {})
     if kind == CHUNK:
         content = {name: value for name, value in content.items() if name not in ("user", "thread")}
@@ -17,7 +17,7 @@ def text_of_node(body: Json, kind: str, key: str | None) -> str:
 
 
 def text_of_event(body: Json) -> str:
-    """What an event says: its description, and its source."""
+    """Return what an event says: its description, and its source."""
     return "\n".join((body.get("description") or "", body.get("source") or ""))
 
 

@@ -127,7 +127,7 @@ class Frame(NamedTuple):
 
 
 def sentence(text: str) -> list[str]:
-    """The words of a text's first sentence, without marks at its head; empty for a question, a wish, a plan or a long text."""
+    """Return the words of a text's first sentence, without marks at its head; empty for a question, a wish, a plan or a long text."""
     start = _HEAD.match(text)
     body = text[start.end() :] if start else text
     first = _END.split(body, maxsplit=1)[0]
@@ -159,7 +159,7 @@ def _plain(word: str) -> list[str]:
 
 
 def frames(words: list[str]) -> Iterator[Frame]:
-    """The frames of a sentence: for each run of numbers and dates behind its verb, for each opposite, and the sentence without its negation."""
+    """Yield the frames of a sentence: for each run of numbers and dates behind its verb, for each opposite, and the sentence without its negation."""
     state = next(
         (at for at, word in enumerate(words) if at and (word in _STATES or word.endswith(_PRESENT))),
         len(words),
@@ -201,12 +201,12 @@ def _measure(word: str) -> str:
 
 
 def _seconds(word: str) -> int:
-    """How long a unit of time is; 0 for what is none."""
+    """Return how long a unit of time is; 0 for what is none."""
     return _UNITS.get(_begins(word, tuple(_UNITS)), 0)
 
 
 def _duration(words: list[str]) -> str:
-    """A number of units of time in seconds, so that an hour is sixty minutes."""
+    """Return a number of units of time in seconds, so that an hour is sixty minutes."""
     if len(words) != 2 or not words[0].isdigit() or not words[0].isascii():
         return ""
     each = _seconds(words[1])
@@ -243,7 +243,7 @@ def _denial(words: list[str]) -> Iterator[Frame]:
 
 
 def _place(words: list[str]) -> Iterator[Frame]:
-    """Where a thing is kept."""
+    """Yield where a thing is kept."""
     at = next((at for at, word in enumerate(words) if at and (word in _LIVES or _begins(word, _PLACED))), 0)
     if at and words[at + 1 : at + 2] and words[at + 1] in _IN and len(words) > at + 2:
         yield Frame((*words[: at + 2], "<place>"), " ".join(words[at + 2 :]))
@@ -253,12 +253,12 @@ def _place(words: list[str]) -> Iterator[Frame]:
 
 
 def makes(text: str) -> bool:
-    """Whether a text may say how something is done: it has one of the words for it."""
+    """Return True if a text may say how something is done: it has one of the words for it."""
     return _MAKES.search(text.lower().replace("ё", "е")) is not None
 
 
 def making(words: list[str]) -> Making | None:
-    """How the sentence says that something is done, or None."""
+    """Return how the sentence says that something is done, or None."""
     if not _NOT.isdisjoint(words):
         return None
     for at, word in enumerate(words):
@@ -290,7 +290,7 @@ def _ways(verb: str, joint: str) -> tuple[str, ...]:
 
 
 def is_named(subject: tuple[str, ...]) -> bool:
-    """Whether these words name one thing: more than a pronoun or what many things are called."""
+    """Return True if these words name one thing: more than a pronoun or what many things are called."""
     return len(subject) > 1 or (len(subject) == 1 and subject[0] not in _UNNAMED)
 
 
@@ -301,12 +301,12 @@ def _subject(words: list[str]) -> tuple[str, ...]:
 
 
 def _object(words: list[str]) -> tuple[str, ...]:
-    """What was changed by somebody: `auth` of `we switched auth from sessions to JWT`."""
+    """Return what was changed by somebody: `auth` of `we switched auth from sessions to JWT`."""
     return tuple(words[: next((at for at, word in enumerate(words) if word in _FROM), len(words))])
 
 
 def _value_at(words: list[str], at: int, renewed: bool) -> int:
-    """Where the value begins; 0: there is none."""
+    """Return where the value begins; 0: there is none."""
     if words[at] in _MADE_BY:
         return at + 1
     if renewed:

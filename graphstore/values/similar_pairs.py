@@ -15,7 +15,7 @@ _FEW = 8
 
 
 def alike(sets: Sequence[frozenset[str]], rare: int | None = None) -> Iterator[tuple[int, int]]:
-    """Every two sets that overlap by a fifth or more, as their positions, the smaller first, in ascending order.
+    """Yield every two sets that overlap by a fifth or more, as their positions, the smaller first, in ascending order.
 
     `rare`: a word that at most so many sets have is a rare one; it changes the cost only. Pairs come as they are found: take as many as wanted.
     """
@@ -58,7 +58,7 @@ class _Sizes:
             self.up_to.append(bits)
 
     def sharing(self, common: list[int], size: int) -> int:
-        """The sets that share enough of these words with one of `size` words, as bits."""
+        """Return the sets that share enough of these words with one of `size` words, as bits."""
         enough = (size + self.sizes[-1] + 5) // 6  # for the largest
         least: list[int] = []
         for carry in common:

@@ -18,14 +18,14 @@ from graphstore.values.period import Instant, instant, moment
 
 
 def place(body: Json) -> Json:
-    """The place of an event in its trace: the ids, and when its span ended. It remains when the event is evicted."""
+    """Return the place of an event in its trace: the ids, and when its span ended. It remains when the event is evicted."""
     kept = {name: body[name] for name in SPAN_IDS if name in body}
     ended = body.get("metadata", {}).get(ENDED_AT)
     return {**kept, ENDED_AT: ended} if isinstance(ended, str) else kept
 
 
 def ended(*said: Mapping[str, Any]) -> datetime | None:
-    """When the span of an event ended, by the first of these mappings that says so; None where none does, or it is no time."""
+    """Return when the span of an event ended, by the first of these mappings that says so; None where none does, or it is no time."""
     for each in said:
         if ENDED_AT in each:
             with suppress(InvalidError):
@@ -56,17 +56,17 @@ class Twig:
 
     @property
     def missing(self) -> bool:
-        """Whether it is only named as the parent of another."""
+        """Return True if it is only named as the parent of another."""
         return not self.events
 
     @property
     def start(self) -> Instant | None:
-        """The earliest instant of its events."""
+        """Return the earliest instant of its events."""
         return self.events[0].at if self.events else None
 
     @property
     def end(self) -> Instant | None:
-        """The end that its events state, or the last of several events; None where only one instant is known."""
+        """Return the end that its events state, or the last of several events; None where only one instant is known."""
         stated = [each.end for each in self.events if each.end is not None]
         if stated:
             return max(stated)
@@ -82,7 +82,7 @@ class Tree(NamedTuple):
     notes: list[str]
 
     def walk(self) -> Iterator[Twig]:
-        """Every span, each right after its parent and the parent's earlier children."""
+        """Yield every span, each right after its parent and the parent's earlier children."""
         waiting = list(reversed(self.roots))
         while waiting:
             twig = waiting.pop()
@@ -91,7 +91,7 @@ class Tree(NamedTuple):
 
 
 def tree(events: Iterable[SpanEvent]) -> Tree:
-    """The tree of the events of one trace. Spans are in order of their start; a placeholder starts with its first child."""
+    """Return the tree of the events of one trace. Spans are in order of their start; a placeholder starts with its first child."""
     ordered = sorted(events, key=lambda each: (each.at, each.id))
     twigs: dict[str, Twig] = {}
     notes: list[str] = []

@@ -51,7 +51,7 @@ _SHOWN = _Shown()
 
 
 def clean(text: str) -> str:
-    """The text with nothing that is obeyed, hidden or reorders what stands beside it; newlines and tabs stay.
+    """Return the text with nothing that is obeyed, hidden or reorders what stands beside it; newlines and tabs stay.
 
     A control character becomes its picture (␛), what directs the order of the text, has no width or is a tag is left out, what is no
     character becomes "�".
@@ -74,7 +74,7 @@ _ESCAPED = _Escaped()
 
 
 def clean_json(text: str) -> str:
-    """A JSON document in which what `clean` would change is escaped, as `\\u202e`: the data stays the same."""
+    """Return a JSON document in which what `clean` would change is escaped, as `\\u202e`: the data stays the same."""
     return text if text.isascii() and text.isprintable() else text.translate(_ESCAPED)
 
 
@@ -118,7 +118,7 @@ STATEMENT = ("says", "text", "statement", "title", "name", "summary", "descripti
 
 
 def own_statement(content: Mapping[str, Any]) -> str | None:
-    """What a content states itself: the first text among these fields. It is the text of a description that was given none."""
+    """Return what a content states itself: the first text among these fields. It is the text of a description that was given none."""
     for name in STATEMENT:
         if name in content:
             value = content[name]
@@ -128,18 +128,18 @@ def own_statement(content: Mapping[str, Any]) -> str | None:
 
 
 def text_of_body(body: Mapping[str, Any]) -> str | None:
-    """The text of a description as it is journaled: the one that was given, else the content's own statement."""
+    """Return the text of a description as it is journaled: the one that was given, else the content's own statement."""
     text: str | None = body.get("text")
     return own_statement(body.get("content") or {}) if text is None else text
 
 
 def given_text(content: Mapping[str, Any], text: str | None) -> str | None:
-    """The text of a description beside its content: None where it only repeats the content's own statement."""
+    """Return the text of a description beside its content: None where it only repeats the content's own statement."""
     return None if text is None or text == own_statement(content) else text
 
 
 def described(content: Mapping[str, Any], text: str | None) -> str:
-    """A description as text: its text, else its content's own statement, else its content."""
+    """Return a description as text: its text, else its content's own statement, else its content."""
     text = text or own_statement(content)
     if text:
         return text
@@ -150,12 +150,12 @@ def described(content: Mapping[str, Any], text: str | None) -> str:
 
 
 def because(reason: str | None) -> str:
-    """What a line of text ends with for a reason; nothing where there is none."""
+    """Return what a line of text ends with for a reason; nothing where there is none."""
     return f" because: {reason}" if reason else ""
 
 
 def said(value: Any) -> str:
-    """A value of a content on one line, truncated."""
+    """Return a value of a content on one line, truncated."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {_short(value[key])}" for key in list(value)[:8])
     return _short(value)

@@ -72,7 +72,7 @@ class Cell(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Which side holds: theirs where only they changed it, a conflict where both did, differently, or where one side took back what the other states."""
+        """Return which side holds: theirs where only they changed it, a conflict where both did, differently, or where one side took back what the other states."""
         if self.is_clash:
             return "conflict"
         if self.theirs in (self.base, self.ours):
@@ -83,7 +83,7 @@ class Cell(NamedTuple):
 def cells(
     base: Iterable[StatedPiece], ours: Iterable[StatedPiece], theirs: Iterable[StatedPiece]
 ) -> list[Cell]:
-    """The cells of three lines in order, as few as there can be."""
+    """Return the cells of three lines in order, as few as there can be."""
     lines = [sorted(line) for line in (base, ours, theirs)]
     edges = sorted({edge for line in lines for piece in line for edge in piece[:2]})
     found: list[Cell] = []
@@ -103,7 +103,7 @@ def cells(
 
 
 def with_gone(three: Iterable[Cell], ours: Spoken, theirs: Spoken) -> list[Cell]:
-    """The same cells, as few as there can be, where what each side took back counts too.
+    """Return the same cells, as few as there can be, where what each side took back counts too.
 
     It is a conflict where one side took back what the other states since, or confirmed although it never was so, and where both took it back for
     different reasons. Taken back also counts where nothing was believed: one side may have described that time for the first time.
@@ -141,7 +141,7 @@ def _last_gone(gone: list[GoneSince], at: Instant) -> GoneSince | None:
 
 
 def _walk(line: list[StatedPiece]) -> Generator[StatedContent | None, Instant, None]:
-    """A generator: send ascending instants, receive the line's statement there."""
+    """Return a generator: send ascending instants, receive the line's statement there."""
     at = 0
     statement: StatedContent | None = None
     while True:

@@ -66,7 +66,7 @@ def _unknown(since: Any) -> InvalidError:
 
 
 def window_text(since: Any) -> str:
-    """The window as requested, as text: `7d`."""
+    """Return the window as requested, as text: `7d`."""
     if isinstance(since, (tuple, list)):
         return "..".join(map(_one, since))
     return _one(since)
@@ -79,7 +79,7 @@ def _one(value: Any) -> str:
 
 
 def window_sentence(since: Any) -> str:
-    """The window in a sentence: `in last 7 days`, `since 2026-01-01`, `from … to …`."""
+    """Return the window in a sentence: `in last 7 days`, `since 2026-01-01`, `from … to …`."""
     text = window_text(since)
     found = AGE.match(text)
     if found:

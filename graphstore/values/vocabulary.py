@@ -190,12 +190,12 @@ class Vocabulary:
         self.symmetric = frozenset(kind.name for kind in kinds.values() if kind.symmetric)
 
     def canonical(self, name: str) -> str:
-        """The stored name of a kind given by any of its names. Raises InvalidError for an unknown one."""
+        """Return the stored name of a kind given by any of its names. Raises InvalidError for an unknown one."""
         plain, _, _ = self._read(name)
         return plain
 
     def named(self, kinds: Iterable[str] | str) -> tuple[frozenset[str], frozenset[str]]:
-        """The stored names of the requested kinds: those under their own names, and those under their inverse names.
+        """Return the stored names of the requested kinds: those under their own names, and those under their inverse names.
 
         Raises InvalidError for an unknown one.
         """
@@ -209,7 +209,7 @@ class Vocabulary:
         return frozenset(straight), frozenset(turned)
 
     def sentence(self, source: str, name: str, target: str, confidence: str) -> Sentence:
-        """What is stored for `source name target`: inverse names turn round, `possibly_x` is inferred."""
+        """Return what is stored for `source name target`: inverse names turn round, `possibly_x` is inferred."""
         plain, turned, possibly = self._read(name)
         if confidence not in ("explicit", "inferred"):
             raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
@@ -257,7 +257,7 @@ def new_kind(
     rests: Iterable[str],
     vocabulary: Vocabulary,
 ) -> Kind:
-    """A custom kind, checked against the vocabulary. Raises InvalidError."""
+    """Return a custom kind, checked against the vocabulary. Raises InvalidError."""
     for word in (name, inverse or name):
         if not isinstance(word, str) or not _NAME.match(word):
             raise InvalidError(
@@ -289,7 +289,7 @@ def new_kind(
 
 
 def creator_of(created_by: str) -> Creator:
-    """Which of the creators made a link: the class before the first colon (`agent:claude`). A name that is no class is that of a user."""
+    """Return which of the creators made a link: the class before the first colon (`agent:claude`). A name that is no class is that of a user."""
     plain = created_by.partition(":")[0]
     return _CREATORS.get(plain, "user")
 
@@ -301,7 +301,7 @@ def maker_of(source: str | None, author: str | None) -> str:
 
 
 def same_maker(one: str, other: str) -> bool:
-    """Whether a link said by one and by another is one link, when all else is alike: users and agents agree with each other."""
+    """Return True if a link said by one and by another is one link, when all else is alike: users and agents agree with each other."""
     people = ("user", "agent")
     return one == other or (creator_of(one) in people and creator_of(other) in people)
 
@@ -316,7 +316,7 @@ def refuse_creator(kind: Kind, created_by: str) -> None:
 
 
 def strength_of(value: int | None) -> int | None:
-    """The checked strength: None or 1 to 5."""
+    """Return the checked strength: None or 1 to 5."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 5:
@@ -327,7 +327,7 @@ def strength_of(value: int | None) -> int | None:
 
 
 def falls_of(rests: Iterable[str]) -> frozenset[Fall]:
-    """The falls of a foundation that a kind names, checked."""
+    """Return the falls of a foundation that a kind names, checked."""
     if isinstance(rests, str) or not isinstance(rests, Iterable):
         raise InvalidError(f"rests {rests!r} is no list of falls. Give some of: {', '.join(FALLS)}.")
     found: set[Fall] = set()

@@ -162,7 +162,7 @@ class Analyzer:
         self._terms = _Remembered(self)
 
     def terms(self, text: str) -> list[str]:
-        """The index terms of a text, in order, repeated as often as they are said.
+        """Return the index terms of a text, in order, repeated as often as they are said.
 
         >>> Analyzer().terms("Logins: PASETO v4, see src/auth.py")
         ['login', 'paseto', '4', 'v4', 'paseto v4', 'see', 'src', 'auth', 'py', 'src/auth.py']
@@ -170,11 +170,11 @@ class Analyzer:
         return list(chain.from_iterable(map(self._terms.__getitem__, _tokens(text))))
 
     def terms_of(self, token: str) -> tuple[str, ...]:
-        """The index terms of one token of a text."""
+        """Return the index terms of one token of a text."""
         return self._terms[token]
 
     def ask(self, text: str) -> ParsedQuestion:
-        """What a text asks for. The words every question has are left out, unless nothing else is left."""
+        """Return what a text asks for. The words every question has are left out, unless nothing else is left."""
         rest, fields = text, asked_fields(text)
         rest = _ASKED_FIELD.sub(" ", rest)
         phrases = [each.strip() for each in _QUOTED.findall(rest)]
@@ -201,7 +201,7 @@ class Analyzer:
         )
 
     def _asked(self, token: str, *, parts: bool = True) -> Iterator[Term]:
-        """The terms of a token of a question: its name whole, and what it is made of at less weight."""
+        """Yield the terms of a token of a question: its name whole, and what it is made of at less weight."""
         if " " in token:  # a name and its number: told as often apart
             for each in token.split():
                 yield from self._asked(each, parts=parts)
@@ -228,7 +228,7 @@ class Analyzer:
     # ------------------------------------------------------------------ terms of a token
 
     def made_of(self, token: str) -> tuple[str, ...]:
-        """The index terms of one token, not remembered."""
+        """Return the index terms of one token, not remembered."""
         if token.isdecimal() and token.isascii():
             return (token,)
         if _is_paired(token):
@@ -243,7 +243,7 @@ class Analyzer:
         return tuple(chain.from_iterable(map(self._stems, _PIECE.findall(_unapostrophed(token)))))
 
     def _stems(self, word: str) -> tuple[str, ...]:
-        """What a word comes to, in each language of its script: each term once."""
+        """Return what a word comes to, in each language of its script: each term once."""
         lower = unicodedata.normalize("NFC", word).casefold()
         if lower.isdecimal() or _DIGIT.search(lower):
             return (fold(lower),)
@@ -276,7 +276,7 @@ class _Remembered(dict[str, tuple[str, ...]]):
 
 
 def fold(text: str) -> str:
-    """A text without regard to case and diacritics; of Cyrillic letters only ё is another.
+    """Return a text without regard to case and diacritics; of Cyrillic letters only ё is another.
 
     >>> fold("Straße Ångström Ёлка")
     'strasse angstrom елка'
@@ -290,7 +290,7 @@ def fold(text: str) -> str:
 
 
 def asked_fields(text: str) -> list[tuple[str, str]]:
-    """The filters in a question.
+    """Return the filters in a question.
 
     >>> asked_fields('refunds tag:billing scope:"the shop"')
     [('tag', 'billing'), ('scope', 'the shop')]
@@ -299,12 +299,12 @@ def asked_fields(text: str) -> list[tuple[str, str]]:
 
 
 def remaining(text: str) -> str:
-    """A question without its filters."""
+    """Return a question without its filters."""
     return _ASKED_FIELD.sub(" ", text)
 
 
 def is_name(token: str) -> bool:
-    """Whether a token looks like an id, a key, a code, a version or a path, and not like a word or a plain number.
+    """Return True if a token looks like an id, a key, a code, a version or a path, and not like a word or a plain number.
 
     >>> [token for token in ("ERR-404", "v1.2.3", "two-factor", "getUserName", "2024") if is_name(token)]
     ['ERR-404', 'v1.2.3', 'getUserName']
@@ -317,7 +317,7 @@ def is_name(token: str) -> bool:
 
 
 def spoken(text: str) -> Iterator[tuple[int, int, str]]:
-    """The tokens of a text where they stand in it: begin, end, and the token in compatible forms."""
+    """Yield the tokens of a text where they stand in it: begin, end, and the token in compatible forms."""
     for found in _TOKEN.finditer(text):
         yield found.start(), found.end(), unicodedata.normalize("NFKC", found[0])
 
@@ -327,7 +327,7 @@ def _tokens(text: str) -> Iterable[str]:
 
 
 def _parts(token: str) -> Iterator[str]:
-    """What a name is made of: the words between its marks, humps and numbers."""
+    """Yield what a name is made of: the words between its marks, humps and numbers."""
     for piece in _PIECE.findall(_unapostrophed(token)):
         if _HUMP.search(piece):
             yield from _CAMEL.findall(piece)
@@ -340,7 +340,7 @@ def _parts(token: str) -> Iterator[str]:
 
 
 def _unapostrophed(token: str) -> str:
-    """A word without `'s`, and its other apostrophes as they are spoken: `dont` for `don't`, `l homme` for `l'homme`."""
+    """Return a word without `'s`, and its other apostrophes as they are spoken: `dont` for `don't`, `l homme` for `l'homme`."""
     plain = token.replace("’", "'")
     if "'" not in plain:
         return token
@@ -353,7 +353,7 @@ def _is_paired(token: str) -> bool:
 
 
 def _pairs(token: str, *, asked: bool = False) -> Iterator[str]:
-    """The pairs of characters of a text without spaces, and its last character, so that each one begins a term; asked for, only the pairs."""
+    """Yield the pairs of characters of a text without spaces, and its last character, so that each one begins a term; asked for, only the pairs."""
     if len(token) > 1:
         yield from map("".join, pairwise(token))
     if not asked or len(token) == 1:
