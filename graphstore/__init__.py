@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from graphstore.topics import consolidation as consolidation
     from graphstore.topics.consolidation import consolidate
     from graphstore.values import decay as decay
+    from graphstore.values.coordinates import OPEN
     from graphstore.values.findings import (
         BranchInfo,
         Chain,
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
         ViewDiff,
     )
     from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snapshot, Version
-    from graphstore.values.open_end import OPEN
     from graphstore.view.view import View
 
 __version__ = "0.1.0"
@@ -88,7 +88,7 @@ _HOME = {
     ),
     "graphstore.values.models": ("Coordinate", "Event", "Link", "LinkId", "Node", "Snapshot", "Version"),
     "graphstore.store.store": ("Branch", "GraphStore"),
-    "graphstore.values.open_end": ("OPEN",),
+    "graphstore.values.coordinates": ("OPEN",),
     "graphstore.view.view": ("View",),
 }  # fmt: skip
 _ROOMS = {

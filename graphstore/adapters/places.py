@@ -10,8 +10,8 @@ from urllib.parse import quote, unquote
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.store.store import Store
+from graphstore.values.coordinates import OPEN
 from graphstore.values.models import Node
-from graphstore.values.open_end import OPEN
 from graphstore.values.period import TimeLike
 from graphstore.view.view import Reader
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import orjson
@@ -18,11 +18,14 @@ import pyarrow.compute as pc
 from graphstore.graph.properties import FieldKind
 from graphstore.graph.texts import LINK
 from graphstore.ledger.chain import dumps
-from graphstore.read.points import Point
 from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
+from graphstore.values.period import OPEN
 from graphstore.values.text import text_of_body
+
+if TYPE_CHECKING:
+    from graphstore.read.points import Point
 
 _BATCH = 8_192
 _FEW = 64  # texts that are not looked at first for being one and the same
@@ -92,6 +95,17 @@ def _column(name: str, values: Sequence[Any]) -> pa.Array:
     if name in _NUMBERS:
         return numbers(values)
     return truths(values) if name == "history" else texts(values)
+
+
+def arrow_out(rows: pa.Table) -> pa.Table:
+    """Return the table with aware instants, and null where an end is open."""
+    aware, last = pa.timestamp("us", tz="UTC"), instants((OPEN,))[0]
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            column = rows.column(at).cast(pa.timestamp("us"))
+            column = pc.if_else(pc.equal(column, last), pa.nulls(1, pa.timestamp("us"))[0], column)
+            rows = rows.set_column(at, pa.field(field.name, aware), column.cast(aware))
+    return rows
 
 
 # --------------------------------------------------------------------------- tables of rows and bodies

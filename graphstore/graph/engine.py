@@ -32,7 +32,6 @@ from graphstore.graph.result import (
     Entity,
     Result,
     ValueReader,
-    arrow_out,
     fits,
     needs_arrow,
     rows_of,
@@ -342,6 +341,8 @@ class Engine:
         with self._lock:
             raw = self._statement(cypher, params)
             load(*ARROW)
+            from graphstore.graph.arrow_tables import arrow_out
+
             table = raw.get_as_arrow()
             raw.close()
             return arrow_out(table)
@@ -463,8 +464,11 @@ class Engine:
         with_things, by_arrow = any(map(_THING.search, types)), is_large or any(map(needs_arrow, types))
         load(*ARROW if by_arrow or with_things else ())
         flat = raw.get_as_arrow() if by_arrow else None
-        if is_large and fits(table := arrow_out(flat)):
-            return Result.of_arrow(table)
+        if is_large:
+            from graphstore.graph.arrow_tables import arrow_out
+
+            if fits(table := arrow_out(flat)):
+                return Result.of_arrow(table)
         rows = raw.get_all() if flat is None else rows_of(flat, types)
         if with_things:
             from graphstore.graph.arrow_types import spelled_out

@@ -10,6 +10,7 @@ import orjson
 import pyarrow as pa
 
 from graphstore.graph.arrow_tables import (
+    arrow_out,
     columns_by_name,
     columns_of,
     description_columns,
@@ -18,7 +19,6 @@ from graphstore.graph.arrow_tables import (
     tombstone,
     whole_bodies,
 )
-from graphstore.graph.result import arrow_out
 from graphstore.graph.texts import LINK
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, thing_rows

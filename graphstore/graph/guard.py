@@ -2,7 +2,7 @@
 
 The engine's read-only transaction is no guard by itself: `COMMIT; CREATE …` leaves it, COPY … TO writes files, CALL
 changes settings. So a text is read as tokens (strings, comments and quoted names are not words) and only what is known
-to read is let through; the read-only transaction is the second lock on the same door.
+to read is let through; the read-only transaction is the second lock.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class Projection:
             if isinstance(error, DamageError):
                 raise
             raise EngineError(
-                f"the graph tables cannot be made{self._file.room() if self._file else ''}: {first_line(error)}."
+                f"the graph tables cannot be made{self._file.free_space() if self._file else ''}: {first_line(error)}."
             ) from error
 
     def close(self) -> None:

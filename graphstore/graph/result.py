@@ -18,7 +18,7 @@ import orjson
 from graphstore.errors import NotFoundError, QueryError
 from graphstore.values.inputs import names
 from graphstore.values.painter import painter
-from graphstore.values.period import OPEN, instant, iso, when
+from graphstore.values.period import instant, iso, when
 
 if TYPE_CHECKING:
     import networkx
@@ -226,23 +226,6 @@ def _span(microseconds: int) -> Any:
         return f"{microseconds} microseconds"
 
 
-def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
-    """Return the table with aware instants, and null where an end is open."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from graphstore.graph.arrow_tables import instants
-
-    instant = pa.timestamp("us", tz="UTC")
-    last = instants((OPEN,))[0]
-    for i, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
-            column = rows.column(i).cast(pa.timestamp("us"))
-            column = pc.if_else(pc.equal(column, last), pa.nulls(1, pa.timestamp("us"))[0], column)
-            rows = rows.set_column(i, pa.field(field.name, instant), column.cast(instant))
-    return rows
-
-
 def fits(rows: pyarrow.Table) -> bool:
     """Return True if Python can hold the instants of what `arrow_out` gave."""
     import pyarrow as pa
@@ -264,7 +247,7 @@ _AS_THEY_ARE = frozenset({"STRING", "BOOL", "SERIAL", "INT64", "INT32", "INT16",
 
 
 def legible(value: Any, ends: Mapping[tuple[int, int], str] = MappingProxyType({})) -> Any:
-    """Return a value of a row as JSON has it, the same at every door: what JSON has no form for is text, and a span of time is seconds.
+    """Return a value of a row as JSON has it, the same at every interface: what JSON has no form for is text, and a span of time is seconds.
 
     NaN, Infinity and -Infinity, whole numbers beyond 64 bits and decimals are text; bytes are base64; keys of maps are text. `ends`: ids of nodes by their
     places; a relationship between two of them says them, as `_source` and `_target`.

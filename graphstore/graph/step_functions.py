@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.errors import InvalidError
-from graphstore.graph.arrow_tables import instants, texts
-from graphstore.graph.result import arrow_out
+from graphstore.graph.arrow_tables import arrow_out, instants, texts
 from graphstore.values.period import OPEN
 
 TimeAxis = Literal["valid", "tx"]

@@ -78,8 +78,8 @@ class GraphFile:
     def _files(self) -> list[Path]:
         return sorted(self.path.parent.glob(f"{TABLES}*"))
 
-    def room(self) -> str:
-        """Return how much room is left, in brackets."""
+    def free_space(self) -> str:
+        """Return how much space is free, in brackets."""
         return f" ({shutil.disk_usage(self.path.parent).free >> 20} MB are free on {self.path.parent})"
 
     def looks(self) -> dict[str, int]:

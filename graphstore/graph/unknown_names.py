@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,18 @@ _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL
 _OF_HISTORY = frozenset({"version", "op", "occurrence", "has_version", "has_occurrence", "link"})
 
 
-def in_a_view(error: QueryError, labels: Iterable[str], links: Iterable[str]) -> QueryError:
-    """Return the error of a label or a kind of link that the graph of a view has not."""
-    found = _NO_TABLE.search(str(error))
+def in_a_view(
+    error: QueryError, labels: Iterable[str], links: Iterable[str], properties: Callable[[str], str]
+) -> QueryError:
+    """Return the error of a label, a kind of link or a property that the graph of a view has not.
+
+    Args:
+        properties: gives a sentence that lists the properties of what a variable stands for.
+    """
+    message = str(error)
+    found, missing = _NO_TABLE.search(message), _NO_PROPERTY.search(message)
+    if missing is not None:
+        return QueryError(f"no property {missing[1]!r} for {missing[2]!r}. {properties(missing[2])}")
     if found is None:
         return error
     name, linked = found[1], sorted(links)

@@ -25,7 +25,6 @@ Ends = tuple[str, str]
 
 BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "author", "told", "remainder", "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
-_NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _LABELS = frozenset(name.upper() for name in LABELS)
 _NAMES = frozenset({"word", "quoted"})  # kinds of token
 _OF_A_NODE = frozenset(
@@ -123,12 +122,9 @@ class ViewGraph:
         try:
             return self.engine.query(written, params, limits=limits)
         except QueryError as error:
-            missing = _NO_PROPERTY.search(str(error))
-            if missing is None:
-                raise unknown_names.in_a_view(error, self._labels, self._linked) from None
-            raise QueryError(
-                f"no property {missing[1]!r} for {missing[2]!r}. {self._known(missing[2], cypher)}"
-            ) from error
+            raise unknown_names.in_a_view(
+                error, self._labels, self._linked, lambda variable: self._known(variable, cypher)
+            ) from None
 
     def _known(self, variable: str, cypher: str) -> str:
         """Write a sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""

@@ -9,8 +9,10 @@ import orjson
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point
 from graphstore.values.models import Snapshot
-from graphstore.values.period import OPEN, instant
-from graphstore.values.snapshot_settings import KEPT, snapshot_of
+from graphstore.values.period import OPEN, Instant, instant, iso, moment
+
+KEPT = "snapshot:"
+"""The prefix of the settings that hold snapshots."""
 
 
 class Setting(NamedTuple):
@@ -46,3 +48,14 @@ def snapshots(point: Point) -> list[Snapshot]:
     rows = point.rows(SETTINGS, first=KEPT, last=KEPT[:-1] + ";")  # ";" comes after ":"
     made = [snapshot_of(row.name.removeprefix(KEPT), orjson.loads(row.value)) for row in rows]
     return [snapshot for snapshot in made if instant(snapshot.tx) <= point.tx]
+
+
+def setting_of(valid: Instant, tx: Instant, author: str | None) -> dict[str, str | None]:
+    """Return the setting of a snapshot."""
+    return {"valid": iso(valid), "tx": iso(tx), "author": author}
+
+
+def snapshot_of(name: str, kept: dict[str, Any]) -> Snapshot:
+    """Return the snapshot of that name that a setting holds."""
+    valid, tx = (moment(instant(kept[axis])) for axis in ("valid", "tx"))
+    return Snapshot.made({"name": name, "valid": valid, "tx": tx, "author": kept["author"]})

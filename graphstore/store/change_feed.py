@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.graph.arrow_tables import as_table, columns_of, instants, names_of, numbers
+from graphstore.graph.arrow_tables import arrow_out, as_table, columns_of, instants, names_of, numbers
 from graphstore.graph.history_from_rows import RowHistory
-from graphstore.graph.result import arrow_out
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.ledger import Ledger

@@ -21,7 +21,7 @@ from graphstore.read import ids as known_ids
 from graphstore.read.points import Point
 from graphstore.search import model_vectors
 from graphstore.store import histories, over_time, readers, recipes
-from graphstore.values import findings, inputs, snapshot_settings
+from graphstore.values import findings, inputs
 from graphstore.values.models import Snapshot
 from graphstore.values.period import BEGINNING, OPEN, TimeLike, moment
 from graphstore.view import snapshots
@@ -173,8 +173,8 @@ class WholeStore(Writer):
         wanted = snapshots.name_of(name)
         with self._verb(is_narrow=True) as work:
             snapshots.refuse_taken(work.index, wanted)
-            kept = snapshot_settings.as_kept(work.tx, work.tx, work.author)
-            self._keep("snapshot", snapshot_settings.KEPT + wanted, kept, wanted)
+            kept = settings.setting_of(work.tx, work.tx, work.author)
+            self._keep("snapshot", settings.KEPT + wanted, kept, wanted)
             return snapshots.find(snapshots.known(work.index, work.tx), wanted)
 
     def snapshots(self) -> list[Snapshot]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Final, Literal
 
 from graphstore.errors import InvalidError, closest
 from graphstore.values.models import Snapshot
 from graphstore.values.period import BEGINNING, EDGES, Instant, TimeLike, exactly, instant
 
+OPEN: Final = "open"
+"""As a `valid_to`: an open end, also for what has ended. Left out, the end is what the verb makes of it."""
 Axis = Literal["valid", "tx"]
 Names = Callable[[], Iterable[Snapshot]]
 """Gives the snapshots whose names may stand for a time."""

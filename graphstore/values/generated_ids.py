@@ -1,6 +1,6 @@
 """The ids that the store makes: how they look, and what may be the beginning of one.
 
-An id is itself: only at the doors for people is a beginning taken for the whole, and only of these. An id that somebody chose is compared whole.
+An id is itself: only at the interfaces for people is a beginning taken for the whole, and only of these. An id that somebody chose is compared whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def may_begin_one(text: str) -> bool:
 
 
 def whole(find: Callable[[str], str], given: Any) -> Any:
-    """Return an id as a person gave it, or several: whole, where a unique beginning of a generated id was given. The doors for people do this before they call,
+    """Return an id as a person gave it, or several: whole, where a unique beginning of a generated id was given. The interfaces for people do this before they call,
     since no call takes a beginning for an id. `find` (`View.whole_id`) is asked for what may be a beginning alone."""
     if isinstance(given, str):
         return find(given) if may_begin_one(given.partition("-v")[0]) else given

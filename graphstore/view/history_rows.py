@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from graphstore.errors import InvalidError, closest
 from graphstore.graph.arrow_tables import (
+    arrow_out,
     columns_by_name,
     columns_of,
     description_columns,
@@ -20,7 +21,6 @@ from graphstore.graph.arrow_tables import (
     whole_bodies,
 )
 from graphstore.graph.properties import FieldKind, field_kind, property_name
-from graphstore.graph.result import arrow_out
 from graphstore.graph.step_functions import grouped, whole
 from graphstore.ledger.statements import Statement
 from graphstore.read.operations import done_by

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.read.settings import KEPT, snapshot_of
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.coordinates import looks_like_time
 from graphstore.values.inputs import printable, text_of
 from graphstore.values.models import Snapshot
 from graphstore.values.period import Instant, instant
-from graphstore.values.snapshot_settings import KEPT, snapshot_of
 
 
 def name_of(name: object) -> str:
