@@ -11,36 +11,22 @@ from typing import Any, Protocol
 
 from graphstore.errors import InvalidError
 
-
-class TableDrawing(Protocol):
-    """Draws a table alone."""
-
-    def __call__(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, notes: Sequence[str], /
-    ) -> str: ...
+TableDrawing = Callable[[Sequence[str], Sequence[Sequence[str]], int, Sequence[str]], str]
+"""Draws a table alone, of its columns, its first rows, the number of all of them, and notes."""
 
 
 class Painter(Protocol):
     """Draws values and tables, as text for a terminal, HTML or Markdown."""
 
-    @property
-    def plain(self) -> Callable[[Any], str]: ...
-    @property
-    def html(self) -> Callable[[Any], str]: ...
-    @property
-    def markdown(self) -> Callable[[Any], str]: ...
-    @property
-    def whole(self) -> Callable[[Any, str], str]: ...
-    @property
-    def table_plain(self) -> TableDrawing: ...
-    @property
-    def table_html(self) -> TableDrawing: ...
-    @property
-    def table_markdown(self) -> TableDrawing: ...
-    @property
-    def graph_html(self) -> Callable[[Sequence[Any], Sequence[tuple[str, Any, str]], str], str]: ...
-    @property
-    def steps_html(self) -> Callable[[str, Mapping[str, Sequence[tuple[Any, Any, Any]]], str], str]: ...
+    plain: Callable[[Any], str]
+    html: Callable[[Any], str]
+    markdown: Callable[[Any], str]
+    whole: Callable[[Any, str], str]
+    table_plain: TableDrawing
+    table_html: TableDrawing
+    table_markdown: TableDrawing
+    graph_html: Callable[[Sequence[Any], Sequence[tuple[str, Any, str]], str], str]
+    steps_html: Callable[[str, Mapping[str, Sequence[tuple[Any, Any, Any]]], str], str]
 
 
 _load: Callable[[], Painter] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -159,7 +159,7 @@ class Analyzer:
         self.identity = f"{VERSION} {Stemmer.version()} {unicodedata.unidata_version} {' '.join(languages)}"
         self._stemmers = {name: Stemmer.Stemmer(name, 0).stemWord for name in languages}
         self._stops = _stops(languages)
-        self._terms = _Remembered(self)
+        self._terms = lru_cache(_KEPT)(self.made_of)
 
     def terms(self, text: str) -> list[str]:
         """Return the index terms of a text, in order, repeated as often as they are said.
@@ -167,11 +167,11 @@ class Analyzer:
         >>> Analyzer().terms("Logins: PASETO v4, see src/auth.py")
         ['login', 'paseto', '4', 'v4', 'paseto v4', 'see', 'src', 'auth', 'py', 'src/auth.py']
         """
-        return list(chain.from_iterable(map(self._terms.__getitem__, _tokens(text))))
+        return list(chain.from_iterable(map(self._terms, _tokens(text))))
 
     def terms_of(self, token: str) -> tuple[str, ...]:
         """Return the index terms of one token of a text."""
-        return self._terms[token]
+        return self._terms(token)
 
     def ask(self, text: str) -> ParsedQuestion:
         """Return what a text asks for. The words every question has are left out, unless nothing else is left."""
@@ -260,19 +260,6 @@ class Analyzer:
             else:
                 found[fold(stem(lower))] = None
         return tuple(found) or (fold(lower),)
-
-
-class _Remembered(dict[str, tuple[str, ...]]):
-    """The terms of tokens already met."""
-
-    def __init__(self, analyzer: Analyzer) -> None:
-        self._analyzer = analyzer
-
-    def __missing__(self, token: str) -> tuple[str, ...]:
-        if len(self) >= _KEPT:
-            self.clear()
-        found = self[token] = self._analyzer.made_of(token)
-        return found
 
 
 def fold(text: str) -> str:
