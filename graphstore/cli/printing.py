@@ -21,8 +21,8 @@ from graphstore.store import sweeping
 from graphstore.values import findings, models
 from graphstore.values.findings import clauses, words
 from graphstore.values.period import exactly, when
+from graphstore.values.shared_path import SharedPath
 from graphstore.values.text import clean, described, line
-from graphstore.values.ways import SharedPath
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -26,8 +26,8 @@ import orjson
 
 from graphstore.graph.result import Entity, Result
 from graphstore.values.models import Value
+from graphstore.values.shared_path import SharedPath
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.values.ways import SharedPath
 
 Read = Callable[[Any], Any]
 ARROW = "application/vnd.apache.arrow.stream"

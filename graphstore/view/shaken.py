@@ -25,8 +25,8 @@ from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import Event, Link, Node
 from graphstore.values.period import Instant, Period, moment
+from graphstore.values.shared_path import SharedPaths
 from graphstore.values.vocabulary import NEVER_SO, UPHOLDING
-from graphstore.values.ways import SharedPaths
 
 Path = tuple[Any, ...]  # a link, and the path that goes on from there; () at its end
 

@@ -1,4 +1,4 @@
-"""A way as a sequence that shares its rest with others: ten thousand ways along one chain take the space of the chain."""
+"""A path as a sequence that shares its rest with others: ten thousand paths along one chain take the space of the chain."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SharedPath(Sequence[T]):
 
 
 class SharedPaths(Generic[T]):
-    """Makes ways of paths: a path is `()`, or a thing and the path that goes on from there. Paths that share their rest share its way."""
+    """Makes shared paths of pairs: a path is `()`, or a thing and the path that goes on from there. Paths with the same rest share it."""
 
     __slots__ = ("_made",)
 
@@ -65,7 +65,7 @@ class SharedPaths(Generic[T]):
         ] = {}  # a path by its identity, for as long as it is kept here
 
     def path_of(self, path: tuple[Any, ...], value_of: Callable[[Any], T]) -> SharedPath[T]:
-        """Return the way of a path that is not empty. `value_of`: makes the value of a thing."""
+        """Return the shared path of a path that is not empty. `value_of`: makes the value of a thing."""
         new = []
         while path and id(path) not in self._made:
             new.append(path)

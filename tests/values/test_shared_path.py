@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from graphstore.values.ways import SharedPath
+from graphstore.values.shared_path import SharedPath
 
 
 def test_it_is_a_sequence_of_its_things() -> None:
