@@ -10,15 +10,17 @@ import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
+from functools import cache
 from inspect import unwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.graph.limits import LIMITS
 from graphstore.remote import codec
+from graphstore.remote.argument_types import FUNCTIONS, MODELS, classes_in, members
 from graphstore.remote.calls import NOT_SENT, Call
 from graphstore.store import registry
 from graphstore.values.findings import Change
@@ -31,9 +33,9 @@ def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> d
     """The arguments of a method, by name and as JSON: the input of `prepare`. Raises TypeError for what its signature does not take,
     InvalidError for what cannot be sent."""
     given = _bound(call, args, kwargs)
-    for name in call.sorts.keys() & given.keys():
-        if (value := given[name]) is not None and (check := _SORTS.get(call.sorts[name])):
-            given[name] = check(call, name, value)
+    for name, convert in _converting(call).items():
+        if given.get(name) is not None:
+            given[name] = convert(call, name, given[name])
     for name in call.files & given.keys():
         if isinstance(given[name], str | os.PathLike):
             given[name] = _carried(call, Path(given[name]).expanduser().absolute())
@@ -148,10 +150,28 @@ def _view(call: Call, name: str, value: Any) -> Any:
     return place()
 
 
-_SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
-    "time": _time, "change": _change, "object": _object, "function": _named, "memory": _memory, "view": _view, "model": _model,
-    "event": _model, "messages": _model, "age": _model,
+Converting = Callable[[Call, str, Any], Any]
+_BY_CLASS: dict[str, Converting] = {
+    "Change": _change, "datetime": _time, "Callable": _named, **dict.fromkeys(FUNCTIONS, _named), "Memory": _memory, "Reader": _view,
+    "Recorded": _model, "Message": _model, "timedelta": _model, **dict.fromkeys(MODELS, _model),
 }  # fmt: skip
+"""What makes JSON of an argument, by a class in its type; the first that is there counts."""
+
+
+@cache
+def _converting(call: Call) -> Mapping[str, Converting]:
+    """Return what makes JSON of the arguments of a call, by name, of those that are not JSON already."""
+    found = {name: _of_type(hint) for name, hint in call.hints.items() if name != call.more}
+    return {name: convert for name, convert in found.items() if convert is not None}
+
+
+def _of_type(hint: Any) -> Converting | None:
+    classes = classes_in(hint)
+    for name, convert in _BY_CLASS.items():
+        if name in classes:
+            return convert
+    kinds = {get_origin(one) or one for one in members(hint)}
+    return _object if str not in kinds and kinds & {Mapping, dict} else None
 
 
 _MOST_CARRIED = 20 << 20  # bytes of files that are sent in one call; the server takes a body of a third more

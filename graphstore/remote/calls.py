@@ -7,34 +7,32 @@ this one table, so that they agree, and nothing here knows the transport.
 from __future__ import annotations
 
 import inspect
-import math
-from base64 import b64decode
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, wraps
 from importlib import import_module
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from graphstore import errors
-from graphstore.errors import EngineError, GraphStoreError, InvalidError
+from graphstore.errors import EngineError, GraphStoreError
 from graphstore.graph.guard import refuse_limits
 from graphstore.graph.result import Result
 from graphstore.read.walks import By, Direction
-from graphstore.remote import codec, json_schemas
-from graphstore.remote.json_schemas import Components, members
-from graphstore.store import counterfactual, registry
+from graphstore.remote import argument_types, codec, json_schemas
+from graphstore.remote.argument_types import MEMORY, NamedView
+from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.store.sweeping import Swept
 from graphstore.values import findings
-from graphstore.values.findings import Chain, Recorded
-from graphstore.values.inputs import brief, json_or_text
-from graphstore.values.models import Coordinate, Event, Value
+from graphstore.values.findings import Chain
+from graphstore.values.models import Coordinate, Value
 from graphstore.values.period import TimeLike
 from graphstore.view.view import Reader, View
 
@@ -185,47 +183,26 @@ class Call:
         return self._resolved({name: each.annotation for name, each in self.parameters.items()})
 
     @cached_property
-    def sorts(self) -> Mapping[str, str]:
-        """The sort of each parameter that is not plain JSON, by name."""
-        found = {name: _sort(hint) for name, hint in self.hints.items() if name != self.more}
-        return {name: sort for name, sort in found.items() if sort}
-
-    @cached_property
-    def schemas(self) -> Mapping[str, json_schemas.Schema]:
-        """The types of the parameters as JSON Schema, by name."""
-        named: dict[str, json_schemas.Schema] = dict.fromkeys(MODELS, json_schemas.OBJECT)
-        named |= {name: {"enum": sorted(words)} for name, words in FUNCTIONS.items()}
-        found = {
-            name: json_schemas.of(each, self.hints[name], self.sorts.get(name, ""), named)
+    def arguments(self) -> Mapping[str, TypeAdapter[Any]]:
+        """What checks and converts the arguments, by name."""
+        files = dict.fromkeys(self.files - {"media_path"}, _OF_FILES[self.scope])
+        return {
+            name: argument_types.argument(each.kind, self.hints[name], files.get(name))
             for name, each in self.parameters.items()
         }
-        # a file is written where the answer goes, or read from what is sent
-        other = json_schemas.NULL if self.scope == "read" else json_schemas.FILES
-        return found | {
-            name: json_schemas.one_of([found[name], other]) for name in self.files - {"media_path"}
-        }
-
-    @cached_property
-    def _checks(self) -> Mapping[str, json_schemas.Check]:
-        """What checks the arguments by their schemas, by name. What is no model is refused by the function that wants one."""
-        found = {
-            name: json_schemas.checking(one)
-            for name, one in self.schemas.items()
-            if self.sorts.get(name) != "model"
-        }
-        return {name: check for name, check in found.items() if check is not None}
 
     @cached_property
     def reading(self) -> codec.Read | None:
         """The function that makes the answer of its JSON."""
         return codec.reading(self._resolved({"return": self.signature.return_annotation})["return"])
 
-    def answer(self, components: Components) -> json_schemas.Schema:
-        """The type of the answer as JSON Schema; records are added to the components."""
-        name = self.returns.partition("[")[0].rpartition(".")[2]
-        if name in _ANSWERED_APART:
-            return components.named(name)
-        return components.of(self._resolved({"return": self.signature.return_annotation})["return"])
+    @cached_property
+    def answer(self) -> TypeAdapter[Any] | str:
+        """The type of the answer; of one that is no record of the store's own the name of its class."""
+        names = json_schemas.NAMED.keys() & set(re.findall(r"\w+", self.returns))
+        if names:
+            return names.pop()
+        return TypeAdapter(self._resolved({"return": self.signature.return_annotation})["return"])
 
     def _resolved(self, written: dict[str, Any]) -> dict[str, Any]:
         names = _UNIMPORTED | vars(import_module(self.function.__module__))
@@ -233,17 +210,11 @@ class Call:
             names |= vars(import_module(_ANSWERED_IN[self.name]))
         return get_type_hints(SimpleNamespace(__annotations__=written), names)
 
-    @cached_property
-    def _converted(self) -> dict[str, Callable[[Any], Any]]:
-        """The functions that make arguments of their JSON, by name."""
-        found = {name: _taking(sort, self.hints[name], name) for name, sort in self.sorts.items()}
-        return {name: taking for name, taking in found.items() if taking is not None}
-
 
 _ANSWERED_IN = {"imports.import_git": "graphstore.imports.git"}
 """The module that has the type of an answer, where the module of the call does not import it."""
-_ANSWERED_APART = frozenset({"Table", "MultiDiGraph"})
-"""The types of answers whose libraries are imported when one is made."""
+_OF_FILES: Mapping[Scope, Literal["read", "written"]] = {"read": "written", "write": "read"}
+"""What a call does with the files that it names."""
 _UNIMPORTED = vars(findings) | {
     "Branch": Branch,
     "By": By,
@@ -390,76 +361,13 @@ _OF_STORE: dict[str, Callable[..., Any]] = {
 # ---- where it is answered ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Where:
-    """A view that was named in an argument: a coordinate, on the trunk or a branch."""
-
-    valid: Any = None
-    tx: Any = None
-    branch: str | None = None
-    without: str | None = None
-
-    def view(self, reader: Reader, store: Store | None) -> Reader:
-        line = store if store is not None else reader
-        if not isinstance(line, Store):
-            raise InvalidError("a view beside another one needs the store they are of.")
-        at: Any = line._trunk if self.branch is None else line.on(self.branch)
-        if self.without is not None:
-            at = at.without(**counterfactual.arguments(self.without))
-        return at if self.valid is None and self.tx is None else at.as_of(valid=self.valid, tx=self.tx)  # type: ignore[no-any-return]
-
-
-_MEMORY = object()  # stands for the memory of the store that answers
-
-
-def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call as its function takes them, from JSON. Raises InvalidError naming an unknown or a missing one, with those allowed."""
-    checked = dict(args)
-    names = call.parameters.keys()
-    if call.any == "params" and "tagged" in checked:
-        checked["params"] = _untagged(checked.pop("tagged"))
-    if call.any != "unknown" and not checked.keys() <= names:
-        raise InvalidError.choice(f"argument of {call.name}", min(checked.keys() - names), names)
-    if not call.needed <= checked.keys():
-        missing = ", ".join(sorted(call.needed - checked.keys()))
-        raise InvalidError(f"{call.name} misses {missing}. Arguments: {', '.join(names) or 'none'}.")
-    for name in call._checks.keys() & checked.keys():
-        call._checks[name](name, checked[name])
-    for name in call._converted.keys() & checked.keys():
-        if checked[name] is not None:
-            try:
-                checked[name] = call._converted[name](checked[name])
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                if isinstance(error, GraphStoreError):
-                    raise
-                why = repr(error)
-                if isinstance(error, ValidationError):
-                    why = "; ".join(
-                        f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
-                    )
-                raise InvalidError(f"{name} of {call.name} cannot be read: {why}.") from None
-    return checked
-
-
-def _untagged(message: Any) -> Any:
-    """The parameters of a query as a client of ours writes them. Raises InvalidError for what it does not."""
-    try:
-        found = codec.untagged(message)
-        json_schemas.an_object("params", found)
-        return found
-    except InvalidError:
-        raise
-    except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, RecursionError) as error:
-        raise InvalidError(f"tagged is not as a client writes it: {error!r:.200}. Give params.") from None
-
-
 def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None = None) -> Any:
     """Call a view or a store with prepared arguments. `store`: that of the view, where an argument may name another view or the store's memory."""
     arguments = dict(args)
     for name, value in args.items():
-        if isinstance(value, _Where):
+        if isinstance(value, NamedView):
             arguments[name] = value.view(reader, store)
-        elif value is _MEMORY:
+        elif value is MEMORY:
             arguments[name] = import_module("graphstore.memory.memory").Memory(
                 store if store is not None else reader
             )
@@ -482,150 +390,6 @@ def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None
 def _listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, str) else list(value)
 
-
-def _within(hint: Any) -> dict[str, Any]:
-    """The classes in a type, by name, however deep."""
-    if get_origin(hint) is Literal:
-        return {}
-    if get_origin(hint) is Callable:
-        return {"Callable": hint}
-    if isinstance(hint, type) and get_origin(hint) is None:
-        return {hint.__name__: hint}
-    found: dict[str, Any] = {}
-    for each in get_args(hint):
-        found |= _within(each)
-    return found
-
-
-def _sort(hint: Any) -> str:
-    """What sort of thing a parameter of this type takes; nothing where JSON has it as it is."""
-    within = _within(hint)
-    for names, sort in _SORTS.items():
-        if not within.keys().isdisjoint(names):
-            return sort
-    origins = [get_origin(one) or one for one in members(hint)]
-    return "object" if str not in origins and (Mapping in origins or dict in origins) else ""
-
-
-def _taking(sort: str, hint: Any, name: str) -> Callable[[Any], Any] | None:
-    """The function that makes an argument of its JSON, if any; what it cannot read is refused by the call."""
-    within = _within(hint)
-    match sort:
-        case "memory":
-            return lambda value: _MEMORY if value else None
-        case "view":
-            return lambda value: _Where(**value) if isinstance(value, dict) else value
-        case "event":
-            return lambda value: _event(value) if isinstance(value, dict) else value
-        case "messages":
-            return lambda value: [_message(one) for one in value]
-        case "change":
-            return lambda value: value.get("tx", value) if isinstance(value, dict) else value
-        case "bytes":
-            return lambda value: b64decode(value["base64"]) if isinstance(value, dict) else value
-        case "function" if named := next((FUNCTIONS[one] for one in within if one in FUNCTIONS), None):
-            return lambda value: _function(name, value, named)
-        case "age":
-            read = codec.reading(timedelta)
-            assert read is not None
-            return lambda value: read(value) if isinstance(value, int | float) else value
-        case "model":
-            model = next(within[one] for one in within if one in MODELS)
-            is_many = any(get_origin(one) is Iterable for one in members(hint))
-            adapter: TypeAdapter[Any] = TypeAdapter(list[model] if is_many else model)  # type: ignore[valid-type]
-            return lambda value: adapter.validate_python(value) if isinstance(value, dict | list) else value
-    return None
-
-
-MODELS = frozenset({"Contradiction", "Note", "Layer", "Decay", "Group", "Proposal"})
-"""The models that an argument may be, by name."""
-FUNCTIONS: dict[str, dict[str, str]] = {
-    "Analyser": {"builtin": "graphstore.sessions.segments.analysing"},
-    "Summarise": {"brief": "graphstore.topics.consolidation"},
-}
-"""The functions that an argument may name, by the name of their type: each with the module it is in."""
-_SORTS: dict[frozenset[str], str] = {
-    frozenset({"Change"}): "change",
-    frozenset({"datetime"}): "time",
-    frozenset({*FUNCTIONS, "Callable"}): "function",
-    frozenset({"Memory"}): "memory",
-    frozenset({"Reader"}): "view",
-    frozenset({"Recorded"}): "event",
-    frozenset({"Message"}): "messages",
-    frozenset({"bytes"}): "bytes",
-    frozenset({"timedelta"}): "age",
-    MODELS: "model",
-}
-
-
-def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
-    if not isinstance(name, str) or name not in named:
-        raise InvalidError.choice(what, name, named)
-    return getattr(import_module(named[name]), name)
-
-
-def _event(value: dict[str, Any]) -> Any:
-    return codec.reading(Recorded if "is_new" in value else Event)(value)  # type: ignore[misc]
-
-
-def _message(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-    if isinstance(value, dict):
-        cls = Event if "standing" in value else import_module("graphstore.context.observer").Message
-        return codec.reading(cls)(value)  # type: ignore[misc]
-    return value
-
-
-def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The arguments of a call from a query string: a name that is repeated is a list; numbers, booleans and objects by the parameter's annotation."""
-    found: dict[str, list[str]] = {}
-    for name, text in pairs:
-        found.setdefault(name, []).append(text)
-    args: dict[str, Any] = {}
-    params: dict[str, Any] = {}
-    for name, texts in found.items():
-        hint = call.hints.get(name)
-        if hint is None and call.any == "params":
-            params[name] = json_or_text(name, texts[0])
-        elif name == call.any:
-            args[name] = json_or_text(name, texts[0])
-        else:
-            args[name] = texts[0] if hint is None else _spelt(hint, name, texts)
-    if params:
-        json_schemas.an_object("params", args.get("params", {}))
-        args["params"] = {**args.get("params", {}), **params}
-    return prepare(call, args)
-
-
-def _spelt(hint: Any, name: str, texts: list[str]) -> Any:
-    sorts = {get_origin(one) or one for one in members(hint)}
-    text = texts[0]
-    if Iterable in sorts and text[:1] == "[" and len(texts) == 1:
-        return json_or_text(name, text)
-    if len(texts) > 1 or (Iterable in sorts and str not in sorts):
-        return texts
-    if bool in sorts:
-        if text.lower() not in ("true", "false", "1", "0"):
-            raise InvalidError(f"{name} {text!r} is neither true nor false. Give true or false.")
-        return text.lower() in ("true", "1")
-    if sorts & {int, float, timedelta} and str not in sorts:
-        return _number(text, name, int if int in sorts else float)
-    is_object = sorts & {Mapping, dict} or not MODELS.isdisjoint(_within(hint))
-    return json_or_text(name, text) if is_object and text[:1] == "{" else text
-
-
-def _number(text: str, name: str, kind: type[int] | type[float]) -> int | float:
-    try:
-        found = kind(text) if len(text) <= _DIGITS and text.isascii() else None
-    except ValueError:
-        found = None
-    if found is None or not math.isfinite(found):
-        raise InvalidError(f"{name} {brief(text)} is no number. Give one.")
-    return found
-
-
-_DIGITS = 400  # of the longest number that is read: 1e308 written out has fewer
 
 # ---- the answers ------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from graphstore.graph import engine
 from graphstore.graph.workers import Allowance, resident
 from graphstore.ledger.ledger import DoneElsewhere
 from graphstore.remote import calls as contract
-from graphstore.remote import codec
+from graphstore.remote import codec, received
 from graphstore.remote.calls import Call
 from graphstore.server import call_files, resent, write_headers
 from graphstore.server.call_files import CallFiles, Download
@@ -697,7 +697,7 @@ def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
     if call is None:
         raise InvalidError(f"call {number}: there is no call {name!r}.")
     try:
-        return number, call, contract.prepare(call, args)
+        return number, call, received.prepare(call, args)
     except GraphStoreError as error:
         raise type(error)(f"call {number}, {name}: {error}") from None
 

@@ -31,7 +31,7 @@ import graphstore
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.ledger.readings import Agent
 from graphstore.ledger.tokens import Grant, Tokens
-from graphstore.remote import calls
+from graphstore.remote import calls, received
 from graphstore.remote.calls import Call
 from graphstore.server import http_rules as rules
 from graphstore.server import logs, media, page_files
@@ -385,7 +385,7 @@ class Door:
         if method == "POST":
             return await self._posted(call, asked, exchange)
         asked = asked.given_to(call.parameters)
-        args = self._of_server(call, calls.from_query(call, asked.others))
+        args = self._of_server(call, received.from_query(call, asked.others))
         self._files.check(call, args, exchange.rights, get=True)
         return await self._read(call, args, asked, exchange)
 
@@ -437,7 +437,7 @@ class Door:
         else:
             body = await self._body(exchange)
             asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
-            args = await calling.parsed(body, lambda body: calls.prepare(call, arguments(body)))
+            args = await calling.parsed(body, lambda body: received.prepare(call, arguments(body)))
             args = self._of_server(call, args)
         if b"if-match" in headers:
             args = _expecting(call, args, headers[b"if-match"])
@@ -527,7 +527,7 @@ class Door:
         exchange.want_write(call.name)
         calling, asked = self._calling(), exchange.asked().only(*_OF_WRITES)
         raw = await self._body(exchange)
-        args = await calling.parsed(raw, lambda body: calls.prepare(call, {"payload": arguments(body)}))
+        args = await calling.parsed(raw, lambda body: received.prepare(call, {"payload": arguments(body)}))
         request = request_of(exchange.path, exchange.headers)
         return await calling.once(
             request, lambda: calling.write(call, args, asked, _kind(call, exchange.headers), request)
@@ -627,7 +627,7 @@ class Door:
         asked, headers, rights = exchange.asked(), exchange.headers, exchange.rights
         if b"text/event-stream" not in headers.get(b"accept", b""):
             call = calls.CALLS["changes"]
-            return await self._read(call, calls.from_query(call, asked.others), asked, exchange)
+            return await self._read(call, received.from_query(call, asked.others), asked, exchange)
         if exchange.method == "HEAD":
             return Response(200, b"", (), b"text/event-stream; charset=utf-8")
         unknown = dict(asked.others).keys() - {"since"}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 import graphstore
+from graphstore.remote import json_schemas
 from graphstore.remote.calls import Call
 from graphstore.remote.codec import ARROW
-from graphstore.remote.json_schemas import FILES, OBJECT, Components, record
+from graphstore.remote.json_schemas import NAMED, OBJECT, record
 from graphstore.remote.json_schemas import TEXT as _TEXT
 
 Schema = dict[str, Any]
@@ -85,7 +84,6 @@ _REFUSALS = {
     }
 }
 _REFUSED = {"default": {"$ref": "#/components/responses/Refused"}}
-_FILES = dict(zip(("SentFile", "SentFolder"), FILES["anyOf"], strict=True))
 _PLAIN = frozenset({"str", "bool", "int", "float"})  # what a schema says by itself
 _OF_TABLES = frozenset({"Result", "pyarrow.Table"})
 _BEGUN = record({"transaction": _TEXT, "tx": _INSTANT}, ["transaction", "tx"])
@@ -98,9 +96,8 @@ _MEDIA = {"description": "audio/* or image/*", "content": {"audio/*": {}, "image
 
 def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Schema:
     """The OpenAPI document of the calls, a path for each, and of what is no call by name."""
-    components = Components()
-    components.schemas |= _FILES
-    paths = {path_of(call): _of_call(call, components) for call in calls.values()}
+    schemas, records = json_schemas.described(_types(calls.values()))
+    paths = {path_of(call): _of_call(call, schemas) for call in calls.values()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -112,7 +109,7 @@ def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Sche
         "servers": [{"url": "/"}],
         "paths": {**paths, **_others(), **_of_webhooks(paths["/events/observe_deploy"]["post"])},
         "components": {
-            "schemas": {"Error": _ERROR, **components.schemas},
+            "schemas": {"Error": _ERROR, **NAMED, **records},
             "parameters": _PARAMETERS,
             "responses": _REFUSALS,
             "securitySchemes": {"token": _TOKEN},
@@ -121,12 +118,26 @@ def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Sche
     }
 
 
-def _of_call(call: Call, components: Components) -> Schema:
-    answer = _answer(call, components)
-    post = _operation(call, "post", answer)
+_ANSWER = ""  # the key of an answer among the names of arguments
+Schemas = Mapping[tuple[str, str], Schema]
+"""The schemas of the arguments and the answers of calls, by the names of the call and the argument."""
+
+
+def _types(calls: Iterable[Call]) -> Iterator[json_schemas.Described]:
+    """Yield the types of all arguments and answers."""
+    for call in calls:
+        for name, adapter in call.arguments.items():
+            yield (call.name, name), "validation", adapter
+        if not isinstance(call.answer, str):
+            yield (call.name, _ANSWER), "serialization", call.answer
+
+
+def _of_call(call: Call, schemas: Schemas) -> Schema:
+    answer = _answer(call, schemas)
+    post = _operation(call, "post", answer, schemas)
     if call.scope == "write":
         return {"post": post}
-    get = _operation(call, "get", answer)
+    get = _operation(call, "get", answer, schemas)
     of_both = [each for each in get["parameters"] if each in post["parameters"]]
     for operation in (get, post):
         operation["parameters"] = [each for each in operation["parameters"] if each not in of_both]
@@ -135,8 +146,14 @@ def _of_call(call: Call, components: Components) -> Schema:
     return {"summary": summary, "post": post, "get": get, "parameters": of_both}
 
 
-def _answer(call: Call, components: Components) -> Schema:
-    content: Schema = {_JSON: {"schema": call.answer(components)}}
+def _answer(call: Call, schemas: Schemas) -> Schema:
+    if isinstance(call.answer, str):
+        schema: Schema = {"$ref": f"#/components/schemas/{call.answer}"}
+        if call.returns.startswith("Iterator"):
+            schema = {"type": "array", "items": schema}
+    else:
+        schema = schemas[call.name, _ANSWER]
+    content: Schema = {_JSON: {"schema": schema}}
     if call.name == "cloud_events.cloud_events":
         content[_EVENTS] = content[_JSON]
     if call.returns in _OF_TABLES:
@@ -146,7 +163,7 @@ def _answer(call: Call, components: Components) -> Schema:
     return {"description": f"`{call.returns}`, as JSON", "content": content}
 
 
-def _operation(call: Call, method: str, answer: Schema) -> Schema:
+def _operation(call: Call, method: str, answer: Schema, schemas: Schemas) -> Schema:
     names = _OF_WRITES if call.scope == "write" else _AT_A_COORDINATE if call.on == "view" else _OF_READS
     parameters = [_named(name) for name in names if method == "post" or name not in call.parameters]
     operation: Schema = {
@@ -157,7 +174,7 @@ def _operation(call: Call, method: str, answer: Schema) -> Schema:
         "parameters": parameters,
     }
     if method == "get":
-        parameters += [_in_query(call, name) for name in call.parameters]
+        parameters += [_in_query(call, name, schemas) for name in call.parameters]
         return operation
     if call.doc.rstrip(".") != operation["summary"].rstrip("."):
         operation["description"] = call.doc
@@ -167,7 +184,7 @@ def _operation(call: Call, method: str, answer: Schema) -> Schema:
         parameters.append(_named("if-match"))
     body: Schema = {
         "type": "object",
-        "properties": {name: _schema(call, name) for name in call.parameters},
+        "properties": {name: _schema(call, name, schemas) for name in call.parameters},
         "additionalProperties": call.any is not None,
     }
     needed = [name for name in call.parameters if name in call.needed]
@@ -280,9 +297,9 @@ def _of_kind(kind: str) -> Schema:
     return {"description": kind, "content": {kind: {"schema": _TEXT}}}
 
 
-def _in_query(call: Call, name: str) -> Schema:
+def _in_query(call: Call, name: str, schemas: Schemas) -> Schema:
     """A parameter of a query; what is no text, number or list of them stands there as JSON. There is no null: it is left out."""
-    schema = _schema(call, name)
+    schema = _schema(call, name, schemas)
     words = {"description": schema.pop("description")} if "description" in schema else {}
     plain = _without_null(schema)
     found = {"name": name, "in": "query", "required": name in call.needed, **words}
@@ -299,23 +316,15 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _schema(call: Call, name: str) -> dict[str, Any]:
+def _schema(call: Call, name: str, schemas: Schemas) -> Schema:
     """The schema of an argument. The description is its annotation, where that says more than the type."""
-    annotation = str(call.parameters[name].annotation).replace("builtins.", "")
+    parameter = call.parameters[name]
+    annotation = str(parameter.annotation).replace("builtins.", "")
     words = {} if annotation.removesuffix(" | None") in _PLAIN else {"description": f"`{annotation}`"}
-    return {**words, **_sent(call.schemas[name])}
-
-
-def _sent(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema with what may be sent in place of a path by the name of its component."""
-    if "anyOf" not in schema:
-        return schema
-    named = {orjson.dumps(each): name for name, each in _FILES.items()}
-    choices = [
-        {"$ref": f"#/components/schemas/{name}"} if (name := named.get(orjson.dumps(each))) else each
-        for each in schema["anyOf"]
-    ]
-    return {**schema, "anyOf": choices}
+    found = {**words, **schemas[call.name, name]}
+    if isinstance(parameter.default, str | int | float):
+        found["default"] = parameter.default
+    return found
 
 
 def _first_sentence(doc: str) -> str:

@@ -15,6 +15,7 @@ import traitlets
 
 from graphstore.errors import InvalidError
 from graphstore.remote import calls as contract
+from graphstore.remote import received
 from graphstore.server.requests import JSON, apart
 from graphstore.server.shortening import shortened
 from graphstore.show import frame, page_modules
@@ -111,6 +112,6 @@ class Page(anywidget.AnyWidget):
         asked = apart(query.encode())
         at = {axis: value for axis, value in (("valid", asked.valid), ("tx", asked.tx)) if value is not None}
         found = contract.ask(
-            name, self._store.as_of(**at) if at else self._store, **contract.prepare(call, args)
+            name, self._store.as_of(**at) if at else self._store, **received.prepare(call, args)
         )
         return shortened(contract.encode(found), JSON, asked)

@@ -14,7 +14,7 @@ import pytest
 
 import graphstore
 from graphstore import Branch, GraphStore, InvalidError, Result, View, errors
-from graphstore.remote import arguments, codec
+from graphstore.remote import arguments, codec, received
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, EXCEPTIONS
 from graphstore.store import registry
@@ -51,7 +51,7 @@ def as_told(value):
 )
 def test_what_is_answered_arrives_exactly(world, name, args):
     call = CALLS[name]
-    given = contract.run(call, world, contract.prepare(call, args))
+    given = contract.run(call, world, received.prepare(call, args))
 
     arrived = contract.decode(call, contract.encode(given, exact=True))
 
@@ -73,7 +73,7 @@ def test_a_model_among_the_arguments_is_read_or_refused_with_its_field(world):
     found = orjson.loads(codec.plain(world.contradictions(settled=True)[0]))
     assert (
         world.contradictions(settled=True)[0]
-        == contract.prepare(CALLS["resolve"], {"contradiction": found, "keep": "both", "reason": "why"})[
+        == received.prepare(CALLS["resolve"], {"contradiction": found, "keep": "both", "reason": "why"})[
             "contradiction"
         ]
     )
@@ -82,7 +82,7 @@ def test_a_model_among_the_arguments_is_read_or_refused_with_its_field(world):
     with pytest.raises(
         InvalidError, match=r"contradiction of resolve cannot be read: source.*kind: Field required"
     ):
-        contract.prepare(CALLS["resolve"], {"contradiction": found, "keep": "both", "reason": "why"})
+        received.prepare(CALLS["resolve"], {"contradiction": found, "keep": "both", "reason": "why"})
 
 
 def test_every_public_name_is_a_call_or_an_exception():
@@ -127,7 +127,7 @@ def test_every_read_is_asked_once():
 
 def test_a_verb_answers_as_the_method_does(store):
     call = CALLS["add_node"]
-    told = contract.prepare(call, {"kind": "fact", "content": {"a": 1}, "id": "one"})
+    told = received.prepare(call, {"kind": "fact", "content": {"a": 1}, "id": "one"})
     node = contract.run(call, store, told)
 
     assert store.node("one") == contract.decode(call, contract.encode(node, exact=True))
@@ -138,7 +138,7 @@ def test_several_are_superseded_in_one_call(store):
         store.add_node("fact", {}, id=name, valid_from="2026-01-01")
     call = CALLS["supersede"]
 
-    links = contract.run(call, store, contract.prepare(call, {"old": "a", "more": ["b"], "by": "c"}))
+    links = contract.run(call, store, received.prepare(call, {"old": "a", "more": ["b"], "by": "c"}))
 
     assert ["a", "b"] == [link.target for link in links]
 
@@ -146,7 +146,7 @@ def test_several_are_superseded_in_one_call(store):
 def test_a_verb_of_a_branch_is_refused_as_the_branch_refuses_it(store):
     branch = store.branch("plan")
     with pytest.raises(InvalidError, match="call it on the store itself"):
-        contract.run(CALLS["merge"], branch, contract.prepare(CALLS["merge"], {"name": "plan"}))
+        contract.run(CALLS["merge"], branch, received.prepare(CALLS["merge"], {"name": "plan"}))
 
 
 # ---------------------------------------------------------------- arguments
@@ -154,19 +154,19 @@ def test_a_verb_of_a_branch_is_refused_as_the_branch_refuses_it(store):
 
 def test_an_unknown_argument_is_named_with_those_allowed():
     with pytest.raises(InvalidError, match=r"unknown argument of node 'ident'\. Valid: id"):
-        contract.prepare(CALLS["node"], {"ident": "x"})
+        received.prepare(CALLS["node"], {"ident": "x"})
 
 
 def test_a_missing_argument_is_named():
     with pytest.raises(InvalidError, match="node misses id"):
-        contract.prepare(CALLS["node"], {})
+        received.prepare(CALLS["node"], {})
 
 
 def test_an_unknown_field_of_an_event_is_the_stores_to_refuse(store):
     call = CALLS["record_event"]
     with pytest.raises(InvalidError, match="unknown field 'severity' of an event"):
         contract.run(
-            call, store, contract.prepare(call, {"type": "error", "description": "x", "severity": 3})
+            call, store, received.prepare(call, {"type": "error", "description": "x", "severity": 3})
         )
 
 
@@ -183,7 +183,7 @@ def test_an_unknown_field_of_an_event_is_the_stores_to_refuse(store):
     ],
 )
 def test_a_query_string_is_read_by_the_annotation(name, pairs, expected):
-    assert expected == contract.from_query(CALLS[name], pairs)
+    assert expected == received.from_query(CALLS[name], pairs)
 
 
 @pytest.mark.parametrize(

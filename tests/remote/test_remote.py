@@ -117,10 +117,10 @@ def store_itself():
     "name, args", QUESTIONS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(QUESTIONS)]
 )
 def test_every_read_answers_as_in_process(pair, name, args):
-    from graphstore.remote import calls
+    from graphstore.remote import calls, received
 
     store, there = pair
-    expected = calls.run(CALLS[name], store, calls.prepare(CALLS[name], args))
+    expected = calls.run(CALLS[name], store, received.prepare(CALLS[name], args))
 
     assert as_told(expected) == as_told(there._ask(name, (), args))
 

@@ -15,6 +15,7 @@ import graphstore
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.ledger import tokens as access_tokens
 from graphstore.remote import calls as contract
+from graphstore.remote.json_schemas import schema_of
 from graphstore.server.http_app import path_of
 from tests.conftest import Clock
 from tests.support.served import TOKENS, serve_in_thread
@@ -146,9 +147,13 @@ def _optional(name: str, *, every: bool = False) -> Iterator[dict[str, Any]]:
             yield {**fits, each: values[at % len(values)]}
 
 
+def _schema(call: contract.Call, name: str) -> dict[str, Any]:
+    return schema_of(call.arguments[name]) if name in call.arguments else {}
+
+
 def _values(call: contract.Call, name: str) -> list[Any]:
     """What an argument may be: ids and words of inside and outside, instants, numbers."""
-    schema = str(call.schemas.get(name, {}))
+    schema = str(_schema(call, name))
     words = [f"{MARK}-1", MARK, TIMES[1], "team/b", "a1", "budget", f"{MARK}_kind", TIMES[0], "team"]
     found: list[Any] = []
     if "'string'" in schema or schema == "{}":
@@ -159,7 +164,7 @@ def _values(call: contract.Call, name: str) -> list[Any]:
         found += [True, False]
     if "'object'" in schema:
         found += [{"scope": "team/b"}, {MARK: MARK}]
-    return found + list(call.schemas.get(name, {}).get("enum", ())) or [MARK]
+    return found + list(_schema(call, name).get("enum", ())) or [MARK]
 
 
 def _fitting(call: contract.Call, name: str, number: int) -> Any:
@@ -172,7 +177,7 @@ def _fitting(call: contract.Call, name: str, number: int) -> Any:
         "target": "a2",
         "cypher": CYPHER,
     }
-    schema = str(call.schemas.get(name, {}))
+    schema = str(_schema(call, name))
     if name in given:
         return given[name]
     if any(word in name for word in ("since", "until", "before", "after", "tx")):
