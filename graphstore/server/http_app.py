@@ -12,7 +12,7 @@ import secrets
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, MutableMapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
@@ -20,12 +20,12 @@ from time import monotonic, perf_counter
 from typing import Any, NamedTuple
 
 import orjson
-from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse
-from starlette.routing import Route
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse
+from starlette.routing import BaseRoute, Match, Route, Router
 
 import graphstore
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
@@ -75,7 +75,7 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
-_OPEN = page_files.PATHS | {"/health", "/docs", "/openapi.json"}  # they show nothing of the store
+_OPEN = page_files.ENDPOINTS.keys() | {"/health", "/docs", "/openapi.json"}  # they show nothing of the store
 # may come before the body of a request has been read
 _UNREAD = frozenset({401, 403, 404, 405, 406, 413, 415, 504})
 _PAGE = {
@@ -83,7 +83,6 @@ _PAGE = {
     "x-content-type-options": "nosniff",
 }
 _OF_WRITES = ("branch", "author", "transaction")
-_CHUNK = 1 << 18
 _AT_ONCE = 500  # changes that a stream reads and keeps until they have gone out
 _CLOUD_EVENTS = "cloud_events.cloud_events"
 _TABLES = ("nodes", "versions", "events", "links")
@@ -100,8 +99,9 @@ class Exchange(NamedTuple):
     scope: Scope
     receive: Receive
     send: Send
-    reader: Agent | None = None
+    reader: Agent | None
     """Who is answered, where that is recorded."""
+    call: Call | None
 
     @property
     def method(self) -> str:
@@ -121,12 +121,48 @@ class Exchange(NamedTuple):
             raise Refused(403, f"{what} wants the token for writing; this one is for reading.")
 
 
+Handler = Callable[[Exchange], Awaitable[Response | None]]
+"""Answers a request; None where it has done so itself."""
+
+
+class Endpoint:
+    """The ASGI app of a route that a handler answers."""
+
+    def __init__(self, door: Door, handler: Handler) -> None:
+        self._door, self._handler = door, handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange: Exchange = scope["exchange"]
+        found = await self._handler(exchange)
+        if found is not None:
+            if rules.is_compressible(found, exchange.headers):
+                found = await self._door.compressed(found)
+            await answer(send, found)
+
+
+class CallRoute(BaseRoute):
+    """Leads a path to the call of that name."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return whether the path is that of a call."""
+        return (Match.NONE if scope["exchange"].call is None else Match.FULL), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a call, by one of its methods."""
+        methods = ("GET", "HEAD", "POST") if scope["exchange"].call.scope == "read" else ("POST",)
+        if scope["method"] not in methods:
+            raise HTTPException(405, headers={"Allow": ", ".join(methods)})
+        await self._endpoint(scope, receive, send)
+
+
 class Door:
-    """Admits requests and answers each. An ASGI app around another, which has the pages and the lifespan."""
+    """Admits requests, and leads each to its route. `pages`: routes that show nothing of the store."""
 
     def __init__(
         self,
-        inner: Starlette,
         store: GraphStore,
         tokens: Tokens | None,
         *,
@@ -136,29 +172,23 @@ class Door:
         read_only: bool,
         files: CallFiles | None = None,
         reads: ReadRecord | None = None,
+        heads: Heads | None = None,
+        pages: Sequence[BaseRoute] = (),
+        lifespan: Any = None,
     ) -> None:
-        self.inner = inner
         self._reads = reads or ReadRecord(store)
         self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._files = files or CallFiles()
-        self._others: dict[tuple[str, str], Callable[[Exchange], Awaitable[Response | None]]] = {
-            ("GET", "/health"): self._health,
-            ("GET", "/metrics"): self._metrics,
-            ("GET", "/rights"): self._rights,
-            ("GET", "/activity"): self._activity,
-            ("GET", "/changes"): self._changes,
-            ("GET", "/export"): self._export,
-            ("POST", "/batch"): self._batch,
-            ("POST", "/webhooks/deploy"): self._deployed,
-            ("POST", "/transaction"): self._begin,
-        }
+        self.router = Router([*self._routes(), *pages], redirect_slashes=False, lifespan=lifespan)
         self.agents: Agents | None = None
         self.metrics = Metrics()
         self._followers: dict[object, dict[str, Any]] = {}
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
-        self.heads = Heads(limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers)
+        self.heads = heads or Heads(
+            limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers
+        )
         self._active = self._connections = 0
         self._streams: Counter[str] = Counter()  # by what their token may do
         self._exports: Counter[str] = Counter()
@@ -168,6 +198,23 @@ class Door:
         self._doors: dict[tuple[str, ...], Door] = {}  # to what tokens with scopes see, by the scopes
         self._turns: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._opened = contextlib.AsyncExitStack()
+
+    def _routes(self) -> list[BaseRoute]:
+        endpoint = partial(Endpoint, self)
+        return [
+            CallRoute(endpoint(self._called)),
+            Route("/health", endpoint(self._health), methods=["GET"]),
+            Route("/metrics", endpoint(self._metrics), methods=["GET"]),
+            Route("/rights", endpoint(self._rights), methods=["GET"]),
+            Route("/activity", endpoint(self._activity), methods=["GET"]),
+            Route("/export", endpoint(self._export), methods=["GET"]),
+            Route("/media/{id:path}", endpoint(self._media), methods=["GET"]),
+            Route("/batch", endpoint(self._batch), methods=["POST"]),
+            Route("/webhooks/deploy", endpoint(self._deployed), methods=["POST"]),
+            Route("/transaction", endpoint(self._begin), methods=["POST"]),
+            Route("/transaction/{token}/{word}", endpoint(self._end_of), methods=["POST"]),
+            Route(AGENTS, endpoint(self._agent)),
+        ]
 
     # ------------------------------------------------------------------ its life
 
@@ -224,62 +271,74 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.inner(scope, receive, send)
+            await self.router(scope, receive, send)
             return
         start = perf_counter()
-        path: str = scope["path"]
+        method, path = scope["method"], scope["path"]
+        headers: Headers = dict(scope["headers"])
         call = _call_at(path)
-        name, found, scoped, grant = (call.name if call else "other"), None, "", None
-        reader: Agent | None = None
+        origin, rights, status = None, "", 200
+        found: Response | None = None
+
+        async def noting(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
         self._active += 1
         try:
-            headers: Headers = dict(scope["headers"])
             try:
                 origin = self._gate.check(headers)
                 if origin is not None:
                     send = rules.with_cors(send, origin)
-                if scope["method"] == "OPTIONS" and path != AGENTS:
-                    found = rules.options(self._allowed(path, call), headers, origin)
-                else:
-                    scoped, grant = self._let_in(path, headers)
-                    reader = self._reads.reader(grant, scoped)
-                    if scoped:
-                        self.heads.know(scope.get("client"))
-                    if grant is not None:
-                        scope[SIGNED] = grant.name
+                wants_methods = method == "OPTIONS" and path != AGENTS
+                rights, grant = ("", None) if wants_methods else self._let_in(path, headers)
             except Refused:
                 if b"content-length" in headers or b"transfer-encoding" in headers:
                     await leave_unread(receive)
                 raise
-            if found is None:
-                if path in _STREAMS and scope["method"] == "GET":
-                    receive = self._while_let_in(path, headers, receive)
-                if (wanted := headers.get(b"graphstore-at-least")) is not None and scoped:
-                    await self._calling().known(wanted, of_all=grant is None or not grant.scopes)
-                door = self if grant is None or not grant.scopes else await self._within(grant, path)
-                found = await door._answer(call, Exchange(scoped, headers, scope, receive, send, reader))
-            if found is not None and rules.is_compressible(found, headers):
-                found = await self._compressed(found)
-            status = 200 if found is None else found.status
+            if path in _STREAMS and method == "GET":
+                receive = self._while_let_in(path, headers, receive)
+            reader = self._reads.reader(grant, rights)
+            await self._lead(Exchange(rights, headers, scope, receive, noting, reader, call), grant)
+        except HTTPException as error:
+            found = _unrouted(error, method, path, headers, origin)
         except (Refused, GraphStoreError) as error:
             found = _refusal(error)
-            status = found.status
-            if status == 401:
+            if found.status == 401:
                 logs.refused(path, scope.get("client"), str(error))
         except ClientGone:
             status = 499
         except Exception as error:
             _log.exception("%s failed", path)
             found = _refusal(error)
-            status = found.status
         finally:
             self._active -= 1
         if found is not None:
-            await answer(send, found)
+            await answer(noting, found)
         self.heads.rest(scope.get("client"))
         took = perf_counter() - start
-        self.metrics.answered(name if call or status != 404 else "unknown", status, took)
-        logs.answered(scope["method"], path, status, took, client=scope.get("client"), rights=scoped)
+        name = call.name if call is not None else "unknown" if status == 404 else "other"
+        self.metrics.answered(name, status, took)
+        logs.answered(method, path, status, took, client=scope.get("client"), rights=rights)
+
+    async def _lead(self, exchange: Exchange, grant: Grant | None) -> None:
+        """Lead a request that was let in to its route, in what its token sees of the store."""
+        scope, headers = exchange.scope, exchange.headers
+        is_of_all = grant is None or not grant.scopes
+        if exchange.rights:
+            self.heads.know(scope.get("client"))
+            if (wanted := headers.get(b"graphstore-at-least")) is not None:
+                await self._calling().known(wanted, of_all=is_of_all)
+        if grant is not None:
+            scope[SIGNED] = grant.name
+        if exchange.method == "POST":
+            DOOR.set(_door_of(exchange))
+            SIGNER.set(Signer(grant.name, exchange.asked().author) if grant and grant.name else None)
+        door = self if grant is None or is_of_all else await self._within(grant, exchange.path)
+        scope["exchange"], scope["app"] = exchange, door
+        await door.router(scope, exchange.receive, exchange.send)
 
     def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
         """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all. And the grant of a token of a name."""
@@ -339,9 +398,16 @@ class Door:
         token = secrets.token_urlsafe(32)
         self._lent = {one: grant for one, grant in self._lent.items() if grant.scopes != scopes}
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")
-        made = app(store, limits=self._limits, patience=self._patience, read_only=True)
-        made._gate, made.heads = self._gate, self.heads
-        made._reads = self._reads.within(store)
+        made = Door(
+            store,
+            None,
+            limits=self._limits,
+            patience=self._patience,
+            gate=self._gate,
+            read_only=True,
+            reads=self._reads.within(store),
+            heads=self.heads,
+        )
         calling = await self._opened.enter_async_context(made.open())
         calling.scoped = ScopedWrites(self._calling(), store, scopes)
         self._calling().followers.append(calling.news)
@@ -350,44 +416,31 @@ class Door:
             self._opened.callback(asyncio.ensure_future(made.agents.run()).cancel)
         return made
 
-    async def _answer(self, call: Call | None, exchange: Exchange) -> Response | None:
-        method, path = exchange.method, exchange.path
-        if method == "POST":
-            DOOR.set(_door_of(exchange))
-            SIGNER.set(
-                Signer(name, exchange.asked().author) if (name := exchange.scope.get(SIGNED)) else None
-            )
-        other = self._others.get(("GET" if method == "HEAD" else method, path))
-        if other is None and path.startswith(media.PATH) and method in ("GET", "HEAD"):
-            other = self._media
-        if other is not None:
-            return await other(exchange)
-        if self.agents is not None and path == AGENTS:
-            stays = method == "GET"  # else it is one call of an agent
-            exchange.scope[READER] = exchange.reader
-            with self._followed("agent", "mcp", exchange) if stays else contextlib.nullcontext():
-                await self.agents.answer(
-                    exchange.rights, self.stopping, exchange.scope, exchange.receive, exchange.send
-                )
-            return None
-        allowed = self._allowed(path, call)
-        if method not in allowed:
-            raise rules.other_method(method, path, allowed)
-        if call is None:
-            if path in _OPEN:
-                await self.inner(exchange.scope, exchange.receive, exchange.send)
-                return None
-            exchange.asked().only("branch", "author")
-            return await self._end_of(exchange)
-        if call.scope == "write":
-            exchange.want_write(call.name)
-        asked = exchange.asked()
-        if method == "POST":
+    async def _called(self, exchange: Exchange) -> Response | None:
+        """Answer a call by its name."""
+        call, asked = exchange.call, exchange.asked()
+        assert call is not None
+        if exchange.method == "POST":
+            if call.scope == "write":
+                exchange.want_write(call.name)
             return await self._posted(call, asked, exchange)
+        if call.name == "changes" and b"text/event-stream" in exchange.headers.get(b"accept", b""):
+            return await self._changes(exchange)
         asked = asked.given_to(call.parameters)
         args = self._of_server(call, received.from_query(call, asked.others))
         self._files.check(call, args, exchange.rights, get=True)
         return await self._read(call, args, asked, exchange)
+
+    async def _agent(self, exchange: Exchange) -> None:
+        """Answer a request of an agent: it stays, or it is one call."""
+        if self.agents is None:
+            raise HTTPException(404)
+        exchange.scope[READER] = exchange.reader
+        stays = exchange.method == "GET"
+        with self._followed("agent", "mcp", exchange) if stays else contextlib.nullcontext():
+            await self.agents.answer(
+                exchange.rights, self.stopping, exchange.scope, exchange.receive, exchange.send
+            )
 
     async def _read(self, call: Call, args: dict[str, Any], asked: Apart, exchange: Exchange) -> Response:
         """Answer a GET of a call, with how long the answer may be kept."""
@@ -396,20 +449,7 @@ class Door:
         self._reads.add(exchange.reader, call, args, asked, found)
         return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), exchange.headers)
 
-    def _allowed(self, path: str, call: Call | None) -> tuple[str, ...]:
-        """The methods of a path. Raises Refused (404)."""
-        if call is not None:
-            return ("GET", "HEAD", "POST", "OPTIONS") if call.scope == "read" else ("POST", "OPTIONS")
-        method = next((method for method, known in self._others if known == path), None)
-        if path in _OPEN or method == "GET" or path.startswith(media.PATH):
-            return ("GET", "HEAD", "OPTIONS")
-        if method == "POST" or path.startswith("/transaction/"):
-            return ("POST", "OPTIONS")
-        raise Refused(
-            404, str(NotFoundError.nearest("call", path, lambda: map(path_of, calls.CALLS.values())))
-        )
-
-    async def _compressed(self, found: Response) -> Response:
+    async def compressed(self, found: Response) -> Response:
         """An answer, compressed; a large one by a reader."""
         if len(found.body) < rules.LARGE or self.calling is None:
             return rules.compressed(found)
@@ -496,7 +536,7 @@ class Door:
 
     async def _media(self, exchange: Exchange) -> Response:
         calling, asked = self._calling(), exchange.asked().only("valid", "tx", "as_of", "branch")
-        id = exchange.path.removeprefix(media.PATH)
+        id = exchange.scope["path_params"]["id"]
         reader = calling.line(asked).as_of(asked.as_of, valid=asked.valid, tx=asked.tx)
         found = partial(media.answered, reader, id, exchange.headers, self._files.folders)
         return await calling.aside(found)  # type: ignore[no-any-return]
@@ -574,8 +614,9 @@ class Door:
 
     async def _end_of(self, exchange: Exchange) -> Response:
         calling = self._calling()
+        exchange.asked().only("branch", "author")
         await calling.bodies.read(exchange.headers, exchange.receive, self._limits.body)
-        token, _, word = exchange.path.removeprefix("/transaction/").partition("/")
+        token, word = (exchange.scope["path_params"][name] for name in ("token", "word"))
         if word not in ("commit", "abort"):
             raise InvalidError.choice("end of a transaction", word, ("commit", "abort"))
         if pinned_at(token) is not None:
@@ -608,26 +649,17 @@ class Door:
                     503, f"a dump needs {needed:,} bytes in {tempfile.gettempdir()}, where {free:,} are free.", after=60
                 )  # fmt: skip
             await calling.aside(partial(self._store.export, dump))
-            await self._send_file(dump, b"application/jsonl", self._paced(exchange))
+            sent = FileResponse(dump, media_type="application/jsonl")
+            try:
+                async with asyncio.timeout(limits.export):
+                    await sent(exchange.scope, exchange.receive, self._paced(exchange))
+            except TimeoutError:
+                raise ClientGone from None
         return None
 
-    async def _send_file(self, file: Path, kind: bytes, send: Send) -> None:
-        """A file as an answer; it takes as long as its client reads, up to a limit. Raises ClientGone."""
-        until = monotonic() + self._limits.export
-        with open(file, "rb") as source:
-            head = [(b"content-type", kind), (b"content-length", b"%d" % file.stat().st_size)]
-            await send({"type": "http.response.start", "status": 200, "headers": head})
-            while data := await self._calling().aside(partial(source.read, _CHUNK)):
-                if monotonic() > until:
-                    raise ClientGone
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-
     async def _changes(self, exchange: Exchange) -> Response | None:
+        """Answer with a stream of what changes, until its client goes."""
         asked, headers, rights = exchange.asked(), exchange.headers, exchange.rights
-        if b"text/event-stream" not in headers.get(b"accept", b""):
-            call = calls.CALLS["changes"]
-            return await self._read(call, received.from_query(call, asked.others), asked, exchange)
         if exchange.method == "HEAD":
             return Response(200, b"", (), b"text/event-stream; charset=utf-8")
         unknown = dict(asked.others).keys() - {"since"}
@@ -703,7 +735,7 @@ def app(
     reads_days: float | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
 ) -> Door:
-    """The ASGI app that serves a store: the `Door` before a Starlette app, `inner`. It does not close the store.
+    """The ASGI app that serves a store, which it does not close.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
     `files`: the folder that paths of calls are below; without one no call names a file. `record_reads`: the store records what each answer contained, for `reads_days`; otherwise it does
@@ -711,7 +743,7 @@ def app(
     """
 
     @contextlib.asynccontextmanager
-    async def life(_: Starlette) -> AsyncIterator[None]:
+    async def life(_: Any) -> AsyncIterator[None]:
         async with door.open() as calling, contextlib.AsyncExitStack() as stack:
             if started is not None:
                 await stack.enter_async_context(started(calling))
@@ -727,10 +759,9 @@ def app(
     def docs(_: Request) -> HTMLResponse:
         return HTMLResponse(page(document()), headers=_PAGE)
 
-    routes = [*page_files.routes(), Route("/openapi.json", openapi), Route("/docs", docs)]
-    inner = Starlette(routes=routes, middleware=[Middleware(GZipMiddleware)], lifespan=life)
+    pages = {**page_files.ENDPOINTS, "/openapi.json": openapi, "/docs": docs}
+    compressed = [Middleware(GZipMiddleware)]
     door = Door(
-        inner,
         store,
         tokens,
         limits=limits or Limits(),
@@ -739,6 +770,8 @@ def app(
         read_only=read_only or store.read_only,
         files=CallFiles(files),
         reads=ReadRecord(store, every=record_reads, days=reads_days),
+        pages=[Route(path, endpoint, middleware=compressed) for path, endpoint in pages.items()],
+        lifespan=life,
     )
     return door
 
@@ -800,6 +833,19 @@ def _one_more(under_way: Counter[str], rights: str, most: int, busy: str, after:
 
 def _door_of(exchange: Exchange) -> str:
     return door_of(exchange.headers.get(b"user-agent", b"").decode("latin-1"))
+
+
+def _unrouted(
+    error: HTTPException, method: str, path: str, headers: Headers, origin: bytes | None
+) -> Response:
+    """Return the answer where no route has the path, or not by this method."""
+    if error.status_code == 404:
+        paths = map(path_of, calls.CALLS.values())
+        return _refusal(Refused(404, str(NotFoundError.nearest("call", path, lambda: paths))))
+    allowed = [one for one in ("GET", "HEAD", "POST") if one in (error.headers or {})["Allow"]] + ["OPTIONS"]
+    if method == "OPTIONS":
+        return rules.options(allowed, headers, origin)
+    return _refusal(rules.other_method(method, path, allowed))
 
 
 def _refusal(error: Exception) -> Response:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 _FOLDER = Path(__file__).parent / "page"
 _KINDS = {
@@ -34,8 +33,6 @@ _HEADERS = {
 }
 FIRST = "index.html"
 NAMES = tuple(sorted(each.name for each in _FOLDER.iterdir() if each.suffix in _KINDS))
-PATHS = frozenset({"/", *(f"/page/{name}" for name in NAMES)})
-"""Where they are asked for. They show nothing of the store."""
 
 
 @cache
@@ -55,6 +52,5 @@ def _answer(request: Request) -> Response:
     return Response(body, media_type=_KINDS[Path(name).suffix], headers=headers)
 
 
-def routes() -> list[Route]:
-    """A route for each file, and for `/`."""
-    return [Route(path, _answer) for path in sorted(PATHS)]
+ENDPOINTS = dict.fromkeys(["/", *(f"/page/{name}" for name in NAMES)], _answer)
+"""What answers each path. They show nothing of the store."""

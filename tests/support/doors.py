@@ -100,7 +100,7 @@ class _Server:
 
         async def opened() -> Any:
             door = Door(
-                _nothing, store, tokens, limits=Limits(), patience=Patience(), gate=Gate(), read_only=store.read_only
+                store, tokens, limits=Limits(), patience=Patience(), gate=Gate(), read_only=store.read_only
             )  # type: ignore[arg-type]  # fmt: skip
             life = door.open()
             await life.__aenter__()
@@ -138,8 +138,3 @@ class _App:
             return
         token = dict(scope["headers"]).get(b"authorization", b"").removeprefix(b"Bearer ")
         await self._of._doors[token](scope, receive, send)
-
-
-async def _nothing(scope: Any, receive: Any, send: Any) -> None:
-    await send({"type": "http.response.start", "status": 404, "headers": []})
-    await send({"type": "http.response.body", "body": b""})
