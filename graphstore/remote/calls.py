@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -309,12 +309,10 @@ def ask(name: str, reader: Any, /, *args: Any, **kwargs: Any) -> Any:
 # ---- those that give something other than a value ----------------------------------------------
 
 
-def _path(view: Any, source: str, target: str, kinds: Iterable[str] | str = (), by: By = "hops", direction: Direction = "out", depth: int | None = None) -> Chain:  # fmt: skip
+@wraps(View.path)
+def _path(view: Any, *args: Any, **kwargs: Any) -> Chain:
     at: View = view if isinstance(view, View) else view.as_of()
-    return at.path(source, target, kinds, by, direction, depth)
-
-
-_path.__doc__ = View.path.__doc__
+    return at.path(*args, **kwargs)
 
 
 def _giving(attribute: str, returns: str, method: Callable[..., Any], *without: str) -> Callable[..., Any]:

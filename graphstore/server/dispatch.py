@@ -27,7 +27,6 @@ from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
 from graphstore.server.requests import (
     Apart,
-    Bodies,
     ClientGone,
     Receive,
     Refused,
@@ -72,7 +71,6 @@ LARGE = 64 << 10  # bytes of a body that is read by one of the readers: others a
 _STEP = 0.005  # seconds between two looks whether a tx is known
 _LAST_QUERIES = 2.0  # seconds that queries have to finish when the server ends
 _READING = "read-"
-_LOOK = 0.25  # seconds between two looks at what waits too long
 _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 
 
@@ -136,17 +134,12 @@ class Calling:
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
         self._asked: list[Turn] = []
-        self._late: OrderedDict[Turn, None] = OrderedDict()  # turns that wait, in the order they came
         self._outcomes: OrderedDict[bytes, asyncio.Future[Response]] = OrderedDict()
         self._outcome_bytes = 0
         self.followers: list[Callable[[], None]] = []
         """Called with all news: of those who answer for a part of the store."""
         self.written = asyncio.Event()
         """Set when something has become durable; a reader clears it by putting another in its place."""
-        self.bodies = Bodies(limits.upload)
-        self.looks: list[Callable[[], None]] = [self.bodies.look]
-        """Called now and then, to give up those who wait too long."""
-        self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     # ------------------------------------------------------------------ writing
 
@@ -155,7 +148,6 @@ class Calling:
 
     def _resolve(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
-            self._late.pop(turn, None)
             if not turn.done.done():
                 turn.done.set_result(None)
         self.news()
@@ -168,22 +160,6 @@ class Calling:
         for follow in self.followers:
             follow()
 
-    def _sweep(self) -> None:
-        now = monotonic()
-        while self._late:
-            turn = next(iter(self._late))
-            if turn.until > now:
-                break
-            del self._late[turn]
-            if turn.claim():
-                turn.error = Refused(
-                    504, "others were writing for too long. Nothing was written: try again.", after=5
-                )
-                turn.done.set_result(None)
-        for look in self.looks:
-            look()
-        self._sweeper = self._loop.call_later(_LOOK, self._sweep)
-
     def _hand_over(self) -> None:
         """Hand all writes of one round of the loop to the writer at once: they share a sync, and the writer does not wake for the first alone."""
         asked, self._asked = self._asked, []
@@ -195,18 +171,14 @@ class Calling:
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
         work = through(DOOR.get(), SIGNER.get())(work)
-        turn = Turn(work, alone=alone, done=self._loop.create_future(), until=monotonic() + self.limits.write)
-        if within is None:
-            self._late[turn] = None
-            if not self._asked:
-                self._loop.call_soon(self._hand_over)
-            self._asked.append(turn)
-        else:
+        turn = Turn(work, alone=alone, done=self._loop.create_future())
+        if within is not None:
             self.serving.ask_within(within, turn)
-        await turn.done
-        if turn.error is not None:
-            raise turn.error
-        return turn.value
+            return await _done(turn)
+        if not self._asked:
+            self._loop.call_soon(self._hand_over)
+        self._asked.append(turn)
+        return await _done(turn, self.limits.write)
 
     async def begin(
         self, asked: Mapping[str, Any], apart: Apart, around: Callable[..., Any] | None = None
@@ -222,7 +194,7 @@ class Calling:
             if asked.get("at") is not None:  # what is refused would tell when others wrote
                 raise Refused(403, "at= is of the whole store. It wants a token without scopes.")
             return await self.scoped.main.begin(asked, apart, self.scoped.transaction)
-        done, asking = self._loop.create_future(), (DOOR.get(), SIGNER.get())
+        asking = DOOR.get(), SIGNER.get()
 
         @contextmanager
         def opening() -> Iterator[None]:
@@ -234,14 +206,9 @@ class Calling:
         turn = self.serving.begin(
             opening,
             lambda token: (token, iso(self.line(apart)._coordinate()[1])),
-            done=done,
-            until=monotonic() + self.limits.write,
+            done=self._loop.create_future(),
         )
-        self._late[turn] = None
-        await done
-        if turn.error is not None:
-            raise turn.error
-        return turn.value  # type: ignore[no-any-return]
+        return await _done(turn, self.limits.write)  # type: ignore[no-any-return]
 
     def pinned(self, apart: Apart) -> tuple[str, str]:
         """The token and the tx of a transaction that only reads: it is its coordinate, holds no lock, and needs no end."""
@@ -265,9 +232,7 @@ class Calling:
             raise EngineError(ENDED, outcome="not kept")
         turn = Turn(done=self._loop.create_future(), ends="commit" if commit else "abort", request=id)
         self.serving.ask_within(token, turn)
-        await turn.done
-        if turn.error is not None:
-            raise turn.error
+        await _done(turn)
 
     def _run(self, call: Call, reader: Reader, args: dict[str, Any], line: Store) -> Any:
         """What a call gives; it reads and writes no files but those it may name. A Download where it wrote one for who asks."""
@@ -597,13 +562,24 @@ class Calling:
 
     def stop(self, seconds: float) -> None:
         """End the writer, the transaction that is open with it, and the readers. Blocks for so long at most."""
-        self._sweeper.cancel()
         if self._workers is not None:
             self._workers.stop()
         self._hand_over()
         self.serving.stop(seconds)
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._apart.close()
+
+
+async def _done(turn: Turn, seconds: float | None = None) -> Any:
+    """Return what a turn gives. Raises what it raises; Refused where it has not begun after so many seconds."""
+    done, _ = await asyncio.wait((turn.done,), timeout=seconds)
+    if not done:
+        if turn.claim():
+            raise Refused(504, "others were writing for too long. Nothing was written: try again.", after=5)
+        await turn.done
+    if turn.error is not None:
+        raise turn.error
+    return turn.value
 
 
 def pinned_at(token: str | None) -> tuple[str, str] | None:

@@ -38,7 +38,7 @@ class Turn:
     """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer. `ends`: instead of work, the end of an
     open transaction."""
 
-    __slots__ = ("_claim", "alone", "answered", "done", "ends", "error", "request", "tx", "until", "value", "work")  # fmt: skip
+    __slots__ = ("_claim", "alone", "answered", "done", "ends", "error", "request", "tx", "value", "work")  # fmt: skip
 
     def __init__(
         self,
@@ -46,7 +46,6 @@ class Turn:
         *,
         alone: bool = False,
         done: Any = None,
-        until: float = float("inf"),
         ends: Literal["commit", "abort"] | None = None,
         request: str | None = None,
     ) -> None:
@@ -54,8 +53,6 @@ class Turn:
         self.request = request  # the id of that which commits a transaction
         self.done = done
         """Of the caller: what is to be set when the turn is done."""
-        self.until = until
-        """A turn that has not begun by then (by the monotonic clock) is given up."""
         self.value: Any = None
         self.error: BaseException | None = None
         self.tx: datetime | None = None  # of what it wrote last
@@ -154,15 +151,13 @@ class Serving:
         with self._gate:
             self._of(token).turns.put(turn)
 
-    def begin(
-        self, opening: Callable[[], Any], answer: Callable[[str], Any], *, done: Any, until: float
-    ) -> Turn:
+    def begin(self, opening: Callable[[], Any], answer: Callable[[str], Any], *, done: Any) -> Turn:
         """Queue the beginning of a transaction: `opening` gives the context manager, `answer` what its client gets for its token.
 
         The turn that is given is answered when the transaction is open.
         """
         held = _Held(self._patience)
-        turn = Turn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done, until=until)
+        turn = Turn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done)
         self._queue.put(turn)
         return turn
 

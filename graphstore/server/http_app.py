@@ -59,6 +59,7 @@ from graphstore.server.requests import (
     answer,
     apart,
     arguments,
+    body_of,
     leave_unread,
     request_of,
     until_left,
@@ -229,10 +230,11 @@ class Door:
             read_only=self._read_only,
             files=self._files,
         )
-        self.calling.looks.append(self.heads.look)
+        watching = asyncio.ensure_future(self.heads.watch())
         try:
             yield self.calling
         finally:
+            watching.cancel()
             self.end()
             self._doors.clear()
             await self._opened.aclose()
@@ -465,13 +467,13 @@ class Door:
     async def _body(self, exchange: Exchange) -> bytes:
         """Return the JSON that a request sends. Raises Refused for one that says it is something else, or is too large."""
         rules.read_as_json(exchange.headers)
-        return await self._calling().bodies.read(exchange.headers, exchange.receive, self._limits.body)
+        return await body_of(exchange.headers, exchange.receive, self._limits.body, self._limits.upload)
 
     async def _posted(self, call: Call, asked: Apart, exchange: Exchange) -> Response:
         calling, headers = self._calling(), exchange.headers
         kind = _kind(call, headers)
         if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
-            body = await calling.bodies.read(headers, exchange.receive, self._limits.load)
+            body = await body_of(headers, exchange.receive, self._limits.load, self._limits.upload)
             args = await calling.aside(partial(_tables, body, asked))
             asked = asked._replace(others=()).only(*_OF_WRITES)
         else:
@@ -615,7 +617,7 @@ class Door:
     async def _end_of(self, exchange: Exchange) -> Response:
         calling = self._calling()
         exchange.asked().only("branch", "author")
-        await calling.bodies.read(exchange.headers, exchange.receive, self._limits.body)
+        await body_of(exchange.headers, exchange.receive, self._limits.body, self._limits.upload)
         token, word = (exchange.scope["path_params"][name] for name in ("token", "word"))
         if word not in ("commit", "abort"):
             raise InvalidError.choice("end of a transaction", word, ("commit", "abort"))

@@ -30,19 +30,6 @@ Headers = dict[bytes, bytes]
 JSON = b"application/json"
 _LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # of a body that is refused: so many bytes, so many seconds
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_APART = (
-    "valid",
-    "tx",
-    "as_of",
-    "without",
-    "branch",
-    "author",
-    "transaction",
-    "seconds",
-    "fields",
-    "brief",
-    "part",
-)
 
 
 class Response(NamedTuple):
@@ -152,6 +139,7 @@ class Apart(NamedTuple):
 
 
 _NOTHING_APART = Apart()
+_APART = frozenset(Apart._fields) - {"others"}
 
 
 def apart(query: bytes) -> Apart:
@@ -225,45 +213,6 @@ class Gate:
             )
         if len(self._known) < 100:
             self._known.add(host)
-
-
-class Bodies:
-    """Reads the bodies of requests, and waits for none too long. One clock for all: a timer for each would cost as much as the reading."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._awaited: dict[asyncio.Task[Any], float] = {}
-        self._late: set[asyncio.Task[Any]] = set()
-
-    async def read(self, headers: Headers, receive: Receive, most: int) -> bytes:
-        """The body of a request. Raises Refused for one above so many bytes (413), or that takes too long to come (504); ClientGone."""
-        length = headers.get(b"content-length")
-        if length is not None and (not length.isdigit() or int(length) > most):
-            await leave_unread(receive)
-            raise Refused(413, _too_large(most))
-        task = asyncio.current_task()
-        assert task is not None
-        self._awaited[task] = monotonic() + self._seconds
-        try:
-            return await _body(receive, most)
-        except asyncio.CancelledError:
-            if task not in self._late:
-                raise
-            self._late.discard(task)
-            task.uncancel()
-            raise Refused(504, f"the request did not come whole within {self._seconds:g} s.") from None
-        finally:
-            self._awaited.pop(task, None)
-
-    def look(self) -> None:
-        """Give up those that are late. To be called now and then."""
-        now = monotonic()
-        for task, until in list(self._awaited.items()):
-            if until > now:
-                break
-            del self._awaited[task]
-            self._late.add(task)
-            task.cancel()
 
 
 class Heads:
@@ -358,8 +307,13 @@ class Heads:
             if awaited[1] > self._most:
                 self._refuse(transport, 431, f"the head of the request is larger than {self._most:,} bytes.")
 
-    def look(self) -> None:
-        """Let go those that are late. To be called now and then."""
+    async def watch(self) -> None:
+        """Let go those that are late, until this is cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            self._let_go()
+
+    def _let_go(self) -> None:
         now = monotonic()
         for seconds, awaited in list(self._awaited.items()):
             while awaited:
@@ -387,6 +341,7 @@ def _address(client: Any) -> str:
     return client[0] if client else ""
 
 
+_LOOK = 0.25  # seconds between two looks at what waits too long
 _PIECE = 1 << 18  # bytes of an answer that are sent at once
 _REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
@@ -395,6 +350,19 @@ async def until_left(receive: Receive) -> None:
     """Wait until a client has gone. What it sends meanwhile is dropped."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def body_of(headers: Headers, receive: Receive, most: int, seconds: float) -> bytes:
+    """Return the body of a request. Raises Refused for one above so many bytes (413), or that takes too long to come (504); ClientGone."""
+    length = headers.get(b"content-length")
+    if length is not None and (not length.isdigit() or int(length) > most):
+        await leave_unread(receive)
+        raise Refused(413, _too_large(most))
+    try:
+        async with asyncio.timeout(seconds):
+            return await _body(receive, most)
+    except TimeoutError:
+        raise Refused(504, f"the request did not come whole within {seconds:g} s.") from None
 
 
 async def _body(receive: Receive, most: int) -> bytes:

@@ -248,7 +248,7 @@ def _protocol(door: Any) -> Any:
 
     class Informing(HttpToolsProtocol):
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(_Whole(transport))  # type: ignore[arg-type]
+            super().connection_made(transport)
             if door.come(self.client):
                 heads.come(self.client, self.transport)
             else:
@@ -272,36 +272,6 @@ def _protocol(door: Any) -> Any:
             super().on_headers_complete()
 
     return Informing
-
-
-class _Whole:
-    """A transport that sends the head of an answer with what follows at once, not before it: half the system calls, and the client wakes up once."""
-
-    def __init__(self, transport: Any) -> None:
-        self._transport, self._head = transport, b""
-        self._loop = asyncio.get_running_loop()
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        if self._head:
-            data, self._head = self._head + data, b""
-        elif data.startswith(b"HTTP/") and not data.startswith(b"HTTP/1.1 100"):
-            self._head = data
-            self._loop.call_soon(self._flush)
-            return
-        self._transport.write(data)
-
-    def _flush(self) -> None:
-        if self._head:
-            self._transport.write(self._head)
-            self._head = b""
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
 
 def _loop_factory() -> Any:

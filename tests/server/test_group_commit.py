@@ -43,9 +43,7 @@ class Asker:
         return turn
 
     def begin(self, store: GraphStore) -> str:
-        turn = self.serving.begin(
-            store.transaction, lambda token: token, done=threading.Event(), until=float("inf")
-        )
+        turn = self.serving.begin(store.transaction, lambda token: token, done=threading.Event())
         return value(turn)
 
     def end(self, token: str, how: Literal["commit", "abort"]) -> Turn:
@@ -227,7 +225,6 @@ def test_a_transaction_that_cannot_begin_says_why(disk_store, asker):
         lambda: disk_store.transaction(at="2000-01-01", author=" "),
         lambda token: token,
         done=threading.Event(),
-        until=float("inf"),
     )
 
     with pytest.raises(ValueError, match="author is blank"):
