@@ -152,7 +152,7 @@ def serve(
                 tuple(allow_host or ()),
                 tuple(allow_origin or ()),
                 patience=run.Patience(idle=transaction_seconds),
-                limits=run.Limits(cache=cache << 20),
+                limits=run.ServerLimits(cache=cache << 20),
                 files=files,
                 record_reads=record_reads,
                 reads_days=reads_days,

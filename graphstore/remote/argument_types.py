@@ -70,7 +70,7 @@ class NamedView(_Closed):
 Data = Annotated[StrictStr, Field(description="The bytes in base64.")]
 
 
-class Bytes(_Closed):
+class SentBytes(_Closed):
     """Bytes."""
 
     base64: Data
@@ -126,7 +126,7 @@ _BY_NAME: dict[str, Any] = {
     "timedelta": Annotated[
         float, Field(ge=-_SECONDS, le=_SECONDS), AfterValidator(codec.reading(timedelta))  # type: ignore[arg-type]
     ],
-    "bytes": Annotated[Bytes, AfterValidator(lambda value: b64decode(value.base64))],
+    "bytes": Annotated[SentBytes, AfterValidator(lambda value: b64decode(value.base64))],
     "Change": Annotated[_Object, AfterValidator(lambda value: value.get("tx", value))],
     "Memory": Annotated[bool, AfterValidator(lambda value: MEMORY if value else None)],
     "Message": Annotated[_Object, AfterValidator(_message)],

@@ -118,7 +118,7 @@ def _encrypted(made: socket.socket, host: str) -> socket.socket:
     return ssl.create_default_context().wrap_socket(made, server_hostname=host)
 
 
-class _Asked(NamedTuple):
+class _OutgoingRequest(NamedTuple):
     """A request before it is known where it goes."""
 
     first: str
@@ -153,7 +153,7 @@ def in_turn(urls: Sequence[str], tokens: Sequence[str]) -> Finding:
     return cycle([*places[1:], places[0]]).__next__
 
 
-class Connection:
+class ServerConnection:
     """The way to one server, shared by the threads of a process: each has a connection of its own, and a child of a fork makes new ones."""
 
     def __init__(
@@ -221,7 +221,7 @@ class Connection:
         if self.written is not None:
             own += f"Graphstore-At-Least: {iso(self.written)}\r\n"
         rest = f"Accept: {accept}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{own}"
-        asked = _Asked(f"{method} {target} HTTP/1.1\r\n", rest, body, write)
+        asked = _OutgoingRequest(f"{method} {target} HTTP/1.1\r\n", rest, body, write)
         reply = self._exchange(asked, sink)
         if reply.status in (429, 503) and reply.headers.get(b"retry-after", b"").isdigit():
             if asked.held or not self._move(self.url):
@@ -237,7 +237,7 @@ class Connection:
         with self._noting:
             self.written = written if self.written is None else max(self.written, written)
 
-    def _exchange(self, asked: _Asked, sink: Callable[[bytes], Any] | None) -> Reply:
+    def _exchange(self, asked: _OutgoingRequest, sink: Callable[[bytes], Any] | None) -> Reply:
         write, sent = asked.write, False
         for left in reversed(range(_TRIES if self._find else 2)):
             last, url = not left, self.url

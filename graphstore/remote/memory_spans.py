@@ -1,6 +1,6 @@
 """Spans of OpenTelemetry for what is asked of a memory and written into it, by the conventions for generative AI (`gen_ai.memory.*`), with the coordinate.
 
-A span is made for each call that comes from outside, at whatever door: in Python, over HTTP, by an agent, on the command line. What a call calls itself
+A span is made for each call that comes from outside, by whatever interface: in Python, over HTTP, by an agent, on the command line. What a call calls itself
 has none of its own. Nothing is done before `instrument()` or without a provider, and nothing of what is stored is in a span unless `content=True`.
 Source: the semantic conventions for generative AI, 0.1.0.
 """

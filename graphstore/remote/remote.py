@@ -28,7 +28,7 @@ from graphstore.ledger.files import new_file, new_folder
 from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, Call
-from graphstore.remote.http_client import Connection, Reply, in_turn
+from graphstore.remote.http_client import Reply, ServerConnection, in_turn
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.findings import BranchInfo, Counterfact, Merge, MergeConflict, ViewDiff
@@ -48,7 +48,7 @@ class NotHere(InvalidError, AttributeError):
     """An attribute inside the store was read on a remote store."""
 
 
-class _Held(NamedTuple):
+class _OpenTransaction(NamedTuple):
     """A transaction that a thread has open: the server's token for it, and its branch."""
 
     token: str
@@ -61,7 +61,7 @@ class _Held(NamedTuple):
 class Remote(registry.Elsewhere):
     """The common part of remote stores and views: the connection, and the coordinate of their reads."""
 
-    _line: Connection
+    _line: ServerConnection
     _branch: str | None
     _author: str | None
     _reading: bool
@@ -213,7 +213,7 @@ class Remote(registry.Elsewhere):
         return f"`{self!r}`"
 
 
-def _good(reply: Reply, line: Connection) -> Reply:
+def _good(reply: Reply, line: ServerConnection) -> Reply:
     if reply.status < 300:
         return reply
     try:
@@ -266,7 +266,7 @@ def _documented_as(original: Callable[..., Any]) -> Callable[[F], F]:
 class RemoteView(Remote, View):
     """The graph at one coordinate of a remote store."""
 
-    def __init__(self, line: Connection, branch: str | None, valid: Instant, tx: Instant) -> None:
+    def __init__(self, line: ServerConnection, branch: str | None, valid: Instant, tx: Instant) -> None:
         self._line, self._branch, self._author, self._reading = line, branch, None, True
         self._valid, self._tx = valid, tx
         self._query = {"valid": iso(min(valid, OPEN)), "tx": iso(tx)}
@@ -303,7 +303,7 @@ class RemoteCounterfactual(RemoteView):
     """A counterfactual view of a remote store. `left_out`, `omitted` and `by_effects`: as of `Counterfactual`."""
 
     def __init__(
-        self, line: Connection, branch: str | None, without: str, found: Counterfact, at: Coordinate
+        self, line: ServerConnection, branch: str | None, without: str, found: Counterfact, at: Coordinate
     ) -> None:
         super().__init__(line, branch, instant(at.valid), instant(at.tx))
         self._query["without"] = without
@@ -416,7 +416,7 @@ class _Served(Remote, Store):
         }
         stated = {name: value for name, value in given.items() if value is not None}
         token = orjson.loads(self._post("/transaction", orjson.dumps(stated), write=True).body)["transaction"]
-        local.held = _Held(token, self._branch)
+        local.held = _OpenTransaction(token, self._branch)
         try:
             yield self
         except BaseException:
@@ -479,7 +479,7 @@ class _Served(Remote, Store):
 class RemoteStore(_Served, GraphStore):
     """A remote store, opened by `graphstore.open("http://…")`. Its reads and verbs are those of any store."""
 
-    def __init__(self, line: Connection, *, author: str | None = None, read_only: bool = False) -> None:
+    def __init__(self, line: ServerConnection, *, author: str | None = None, read_only: bool = False) -> None:
         self._line, self._branch, self._author, self._reading = line, None, author, read_only
         self._branches: dict[tuple[str, Any], RemoteBranch] = {}
         self._handles: weakref.WeakSet[RemoteBranch] = weakref.WeakSet()
@@ -683,7 +683,7 @@ def connect(
         raise InvalidError(
             f"{len(tokens)} tokens for {len(urls)} addresses. Give one for all of them, or one for each."
         )
-    line = Connection(urls[0], tokens[0], timeout, in_turn(urls, tokens) if len(urls) > 1 else None)
+    line = ServerConnection(urls[0], tokens[0], timeout, in_turn(urls, tokens) if len(urls) > 1 else None)
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
         store.path  # noqa: B018  # read at once: a wrong token is reported here, and the folder is known after the connection is closed

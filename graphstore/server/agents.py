@@ -17,7 +17,7 @@ PATH = "/mcp"
 
 
 class Agents:
-    """The door for agents, opened when the first one comes: what it needs takes a second to import, and most servers never need it."""
+    """What answers agents, opened when the first one comes: what it needs takes a second to import, and most servers never need it."""
 
     def __init__(
         self,
@@ -29,9 +29,9 @@ class Agents:
         token: str | None = None,
     ) -> None:
         self._store, self._url, self._hosts, self._read_only = store, url, tuple(hosts), read_only
-        self._token = token  # of some scopes: what agents write goes by this server's own door
+        self._token = token  # of some scopes: what agents write goes by this server's own address
         self._asked, self._ready = asyncio.Event(), asyncio.Event()
-        self._doors: dict[str, Any] = {}
+        self._apps: dict[str, Any] = {}
         self._own: GraphStore | None = None
 
     def to(self, store: GraphStore, token: str) -> Agents:
@@ -39,18 +39,18 @@ class Agents:
         return Agents(store, url=self._url, hosts=self._hosts, read_only=self._read_only, token=token)
 
     async def run(self) -> None:
-        """Open the door when it is asked for, and keep it open until this is cancelled."""
+        """Begin to answer when the first agent asks, and go on until this is cancelled."""
         try:
             await self._asked.wait()
-            doors = await asyncio.get_running_loop().run_in_executor(None, self._made)
+            apps = await asyncio.get_running_loop().run_in_executor(None, self._made)
             async with contextlib.AsyncExitStack() as stack:
-                for door in doors.values():
-                    await stack.enter_async_context(door.router.lifespan_context(door))
-                self._doors = doors
+                for app in apps.values():
+                    await stack.enter_async_context(app.router.lifespan_context(app))
+                self._apps = apps
                 self._ready.set()
                 await asyncio.Event().wait()
         finally:
-            self._doors = {}
+            self._apps = {}
             self._ready.set()
             if self._own is not None:
                 self._own.close()
@@ -77,15 +77,15 @@ class Agents:
     async def answer(
         self, scoped: str, stopping: asyncio.Event, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Answer a request of an agent; it ends with the server. Raises Refused where there is no door."""
+        """Answer a request of an agent; it ends with the server. Raises Refused where they are not served."""
         self._asked.set()
         await self._ready.wait()
-        door = self._doors.get(scoped)
-        if door is None:
+        app = self._apps.get(scoped)
+        if app is None:
             raise Refused(
                 404, "agents are not served here. Install what it needs: pip install 'graphstore[mcp]'"
             )
-        await _until(stopping, door(scope, receive, send))
+        await _until(stopping, app(scope, receive, send))
 
 
 async def _until(stopping: asyncio.Event, answer: Awaitable[None]) -> None:

@@ -45,7 +45,7 @@ class Download(NamedTuple):
     answer: bytes = b"null"
 
 
-class Staged(NamedTuple):
+class StagedCall(NamedTuple):
     """The arguments of a call with private copies for the files it names."""
 
     args: dict[str, Any]
@@ -97,7 +97,7 @@ class CallFiles:
                 )
 
     @contextmanager
-    def staged(self, call: Call, args: dict[str, Any]) -> Iterator[Staged]:
+    def staged(self, call: Call, args: dict[str, Any]) -> Iterator[StagedCall]:
         """Copies of the files that a call names, for as long as it runs. Raises InvalidError for a name that leads elsewhere, or nowhere."""
         with tempfile.TemporaryDirectory(prefix="graphstore-") as made:
             private = Path(os.path.realpath(made))
@@ -120,7 +120,7 @@ class CallFiles:
                         taken[name], names[copy] = str(copy), value
                 elif isinstance(value, dict) and (sent := _sent(name, value, into)):
                     taken[name], names[sent] = str(sent), value["name"]
-            yield Staged(
+            yield StagedCall(
                 taken,
                 (*self.folders, private),
                 names,
@@ -338,14 +338,14 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _shown(text: str, staged: Staged) -> str:
+def _shown(text: str, staged: StagedCall) -> str:
     """A text with the caller's names for the copies."""
     for copy, name in staged.names.items():
         text = text.replace(str(copy), name)
     return text
 
 
-def _unquoted(text: str, staged: Staged) -> str:
+def _unquoted(text: str, staged: StagedCall) -> str:
     """A message without what it quotes of a place that was named. Lists of what there is are left out: they may be of the file."""
     text, known = _shown(text, staged), staged.known
     if known is None:
@@ -359,7 +359,7 @@ _MESSAGES = frozenset({"reason", "error", "warnings", "problems"})
 """The fields of reports that are messages about files."""
 
 
-def _in_callers_names(value: Any, staged: Staged, field: str = "") -> Any:
+def _in_callers_names(value: Any, staged: StagedCall, field: str = "") -> Any:
     """A report with the caller's names, and without what it quotes of a place."""
     if isinstance(value, str):
         return _unquoted(value, staged) if field in _MESSAGES else _shown(value, staged)

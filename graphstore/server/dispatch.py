@@ -23,7 +23,7 @@ from graphstore.remote import codec, received
 from graphstore.remote.calls import Call
 from graphstore.server import call_files, resent, write_headers
 from graphstore.server.call_files import CallFiles, Download
-from graphstore.server.group_commit import Patience, Serving, Turn
+from graphstore.server.group_commit import Patience, Serving, WriteTurn
 from graphstore.server.metrics import Metrics
 from graphstore.server.requests import (
     Apart,
@@ -75,7 +75,7 @@ _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes.
 
     `stranger`: how long a connection without a token may be silent; `strangers`: how many of them one address may have. `streams` and `exports` are by
@@ -111,7 +111,7 @@ class Calling:
     def __init__(
         self,
         store: GraphStore,
-        limits: Limits,
+        limits: ServerLimits,
         patience: Patience,
         metrics: Metrics,
         *,
@@ -133,7 +133,7 @@ class Calling:
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
-        self._asked: list[Turn] = []
+        self._asked: list[WriteTurn] = []
         self._outcomes: OrderedDict[bytes, asyncio.Future[Response]] = OrderedDict()
         self._outcome_bytes = 0
         self.followers: list[Callable[[], None]] = []
@@ -143,10 +143,10 @@ class Calling:
 
     # ------------------------------------------------------------------ writing
 
-    def _answered(self, turns: Sequence[Turn]) -> None:
+    def _answered(self, turns: Sequence[WriteTurn]) -> None:
         self._loop.call_soon_threadsafe(self._resolve, turns)
 
-    def _resolve(self, turns: Sequence[Turn]) -> None:
+    def _resolve(self, turns: Sequence[WriteTurn]) -> None:
         for turn in turns:
             if not turn.done.done():
                 turn.done.set_result(None)
@@ -171,7 +171,7 @@ class Calling:
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
         work = through(DOOR.get(), SIGNER.get())(work)
-        turn = Turn(work, alone=alone, done=self._loop.create_future())
+        turn = WriteTurn(work, alone=alone, done=self._loop.create_future())
         if within is not None:
             self.serving.ask_within(within, turn)
             return await _done(turn)
@@ -230,7 +230,7 @@ class Calling:
             if await self.aside(partial(resent.kept_of, self.store, request.id)):  # committed meanwhile
                 return
             raise EngineError(ENDED, outcome="not kept")
-        turn = Turn(done=self._loop.create_future(), ends="commit" if commit else "abort", request=id)
+        turn = WriteTurn(done=self._loop.create_future(), ends="commit" if commit else "abort", request=id)
         self.serving.ask_within(token, turn)
         await _done(turn)
 
@@ -254,7 +254,7 @@ class Calling:
             args = self.scoped.arguments(call.name, args)
         author, encode = apart.author, encoder(kind)
         _refuse_trunk(call, apart)
-        written = write_headers.Written()
+        written = write_headers.WriteNote()
 
         def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
@@ -570,7 +570,7 @@ class Calling:
         self._apart.close()
 
 
-async def _done(turn: Turn, seconds: float | None = None) -> Any:
+async def _done(turn: WriteTurn, seconds: float | None = None) -> Any:
     """Return what a turn gives. Raises what it raises; Refused where it has not begun after so many seconds."""
     done, _ = await asyncio.wait((turn.done,), timeout=seconds)
     if not done:

@@ -25,7 +25,7 @@ from graphstore.values.period import moment
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
-__all__ = ["Groups", "Patience", "Serving", "Turn"]
+__all__ = ["Groups", "Patience", "Serving", "WriteTurn"]
 
 _log = logging.getLogger("graphstore")
 _MOST = 256  # turns in a group
@@ -34,7 +34,7 @@ _LONGEST = 0.05  # seconds a group may take before it is made durable
 _REMEMBERED = 1_000  # transactions that are over, by the reason why
 
 
-class Turn:
+class WriteTurn:
     """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer. `ends`: instead of work, the end of an
     open transaction."""
 
@@ -90,12 +90,12 @@ class Patience:
     whole: float = 300.0
 
 
-class _Held:
+class _HeldTransaction:
     """A transaction that a client holds open."""
 
     def __init__(self, patience: Patience) -> None:
         self.token = secrets.token_urlsafe(18)
-        self.turns: SimpleQueue[Turn | None] = SimpleQueue()  # None: its client has gone
+        self.turns: SimpleQueue[WriteTurn | None] = SimpleQueue()  # None: its client has gone
         self.patience = patience
 
 
@@ -109,14 +109,14 @@ class Serving:
     def __init__(
         self,
         store: GraphStore,
-        answered: Callable[[Sequence[Turn]], None],
+        answered: Callable[[Sequence[WriteTurn]], None],
         *,
         patience: Patience | None = None,
     ) -> None:
         self._store, self._answered = store, answered
         self._patience = patience or Patience()
-        self._queue: SimpleQueue[Turn | None] = SimpleQueue()
-        self._held: _Held | None = None
+        self._queue: SimpleQueue[WriteTurn | None] = SimpleQueue()
+        self._held: _HeldTransaction | None = None
         self._over: dict[str, str] = {}
         self._gate = threading.Lock()  # nothing is asked of a transaction that is just ending
         self._stopping = False
@@ -142,22 +142,22 @@ class Serving:
         held = self._held
         return token in self._over or (held is not None and held.token == token)
 
-    def ask(self, turn: Turn) -> None:
+    def ask(self, turn: WriteTurn) -> None:
         """Queue a turn."""
         self._queue.put(turn)
 
-    def ask_within(self, token: str, turn: Turn) -> None:
+    def ask_within(self, token: str, turn: WriteTurn) -> None:
         """Queue a turn of an open transaction, or its end. Raises ConflictError when it is over, saying why, or was never begun."""
         with self._gate:
             self._of(token).turns.put(turn)
 
-    def begin(self, opening: Callable[[], Any], answer: Callable[[str], Any], *, done: Any) -> Turn:
+    def begin(self, opening: Callable[[], Any], answer: Callable[[str], Any], *, done: Any) -> WriteTurn:
         """Queue the beginning of a transaction: `opening` gives the context manager, `answer` what its client gets for its token.
 
         The turn that is given is answered when the transaction is open.
         """
-        held = _Held(self._patience)
-        turn = Turn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done)
+        held = _HeldTransaction(self._patience)
+        turn = WriteTurn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done)
         self._queue.put(turn)
         return turn
 
@@ -181,7 +181,7 @@ class Serving:
         self._thread.join(wait)
         return not self._thread.is_alive()
 
-    def _of(self, token: str) -> _Held:
+    def _of(self, token: str) -> _HeldTransaction:
         held = self._held
         if held is not None and held.token == token:
             return held
@@ -196,7 +196,7 @@ class Serving:
 
     def _work(self) -> None:
         queue = self._queue
-        ahead: deque[Turn] = deque()
+        ahead: deque[WriteTurn] = deque()
         while True:
             if not ahead:
                 turn = queue.get()
@@ -222,10 +222,10 @@ class Serving:
             except Exception:
                 _log.exception("the writer failed beside its work")
 
-    def _together(self, ahead: deque[Turn]) -> None:
+    def _together(self, ahead: deque[WriteTurn]) -> None:
         """The turns ahead that may share a sync, until it has taken long enough."""
         start = time.monotonic()
-        turns: list[Turn] = []
+        turns: list[WriteTurn] = []
         try:
             self._group(ahead, turns, start)
         except Exception as error:
@@ -240,7 +240,7 @@ class Serving:
             self._last = len(turns)
             self._resolve(turns)
 
-    def _group(self, ahead: deque[Turn], turns: list[Turn], start: float) -> None:
+    def _group(self, ahead: deque[WriteTurn], turns: list[WriteTurn], start: float) -> None:
         """Do the turns ahead, and add them to those that share the sync."""
         with self._store._together():
             while ahead and not ahead[0].alone and time.monotonic() - start < _LONGEST:
@@ -249,27 +249,31 @@ class Serving:
                     turns.append(turn)
                     self._do(turn)
 
-    def _do(self, turn: Turn) -> None:
+    def _do(self, turn: WriteTurn) -> None:
         _do(turn)
         turn.tx = moment(self._store._last_tx)
 
-    def _alone(self, turn: Turn) -> None:
+    def _alone(self, turn: WriteTurn) -> None:
         if turn.claim():
             _do(turn)
             if not turn.answered:
                 self._resolve((turn,))
 
-    def _resolve(self, turns: Sequence[Turn]) -> None:
+    def _resolve(self, turns: Sequence[WriteTurn]) -> None:
         for turn in turns:
             turn.answered = True
         self._answered(turns)
 
     def _hold(
-        self, held: _Held, opening: Callable[[], Any], answer: Callable[[str], Any], first: Turn
+        self,
+        held: _HeldTransaction,
+        opening: Callable[[], Any],
+        answer: Callable[[str], Any],
+        first: WriteTurn,
     ) -> None:
         """The whole of a client's transaction."""
         why = "it was committed."
-        last: Turn | None = None
+        last: WriteTurn | None = None
         begun = False
         try:
             with ExitStack() as ending, opening():
@@ -299,11 +303,11 @@ class Serving:
         if not begun:
             raise EngineError(f"no transaction was begun: {why}")
 
-    def _end(self, held: _Held, why: str, last: Turn | None) -> None:
+    def _end(self, held: _HeldTransaction, why: str, last: WriteTurn | None) -> None:
         self._over[held.token] = why
         while len(self._over) > _REMEMBERED:
             del self._over[next(iter(self._over))]
-        late: list[Turn] = [] if last is None else [last]
+        late: list[WriteTurn] = [] if last is None else [last]
         while True:
             try:
                 turn = held.turns.get_nowait()
@@ -315,7 +319,7 @@ class Serving:
         if late:
             self._resolve(late)
 
-    def _calls(self, held: _Held) -> Turn:
+    def _calls(self, held: _HeldTransaction) -> WriteTurn:
         """Do what the client asks within its transaction, until it ends it. Raises _Aborted when it takes too long."""
         patience = held.patience
         end = time.monotonic() + patience.whole
@@ -342,7 +346,7 @@ class Serving:
             self._resolve((turn,))
 
 
-def _do(turn: Turn) -> None:
+def _do(turn: WriteTurn) -> None:
     try:
         turn.value = turn.work()
     except Exception as error:

@@ -38,7 +38,16 @@ from graphstore.server import logs, media, page_files
 from graphstore.server.agents import PATH as AGENTS
 from graphstore.server.agents import Agents
 from graphstore.server.call_files import CallFiles
-from graphstore.server.dispatch import ARROW, EVENTS, KINDS, Calling, Limits, encoder, pinned_at, prepared
+from graphstore.server.dispatch import (
+    ARROW,
+    EVENTS,
+    KINDS,
+    Calling,
+    ServerLimits,
+    encoder,
+    pinned_at,
+    prepared,
+)
 from graphstore.server.docs_page import page
 from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
@@ -71,7 +80,7 @@ from graphstore.store.store import GraphStore
 from graphstore.values.doors import DOOR, SIGNED, SIGNER, Signer, door_of
 from graphstore.values.period import TimeLike, instant, iso, moment
 
-__all__ = ["Door", "Limits", "Patience", "app"]
+__all__ = ["Patience", "ServedStore", "ServerLimits", "app"]
 
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
@@ -129,15 +138,15 @@ Handler = Callable[[Exchange], Awaitable[Response | None]]
 class Endpoint:
     """The ASGI app of a route that a handler answers."""
 
-    def __init__(self, door: Door, handler: Handler) -> None:
-        self._door, self._handler = door, handler
+    def __init__(self, served: ServedStore, handler: Handler) -> None:
+        self._served, self._handler = served, handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange: Exchange = scope["exchange"]
         found = await self._handler(exchange)
         if found is not None:
             if rules.is_compressible(found, exchange.headers):
-                found = await self._door.compressed(found)
+                found = await self._served.compressed(found)
             await answer(send, found)
 
 
@@ -159,7 +168,7 @@ class CallRoute(BaseRoute):
         await self._endpoint(scope, receive, send)
 
 
-class Door:
+class ServedStore:
     """Admits requests, and leads each to its route. `pages`: routes that show nothing of the store."""
 
     def __init__(
@@ -167,7 +176,7 @@ class Door:
         store: GraphStore,
         tokens: Tokens | None,
         *,
-        limits: Limits,
+        limits: ServerLimits,
         patience: Patience,
         gate: Gate,
         read_only: bool,
@@ -196,7 +205,7 @@ class Door:
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
         self._beginning: set[Any] = set()  # the connections that wait for one
         self._lent: dict[bytes, Grant] = {}  # tokens that agents behind a token with scopes write by
-        self._doors: dict[tuple[str, ...], Door] = {}  # to what tokens with scopes see, by the scopes
+        self._parts: dict[tuple[str, ...], ServedStore] = {}  # what tokens with scopes see, by the scopes
         self._turns: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._opened = contextlib.AsyncExitStack()
 
@@ -236,7 +245,7 @@ class Door:
         finally:
             watching.cancel()
             self.end()
-            self._doors.clear()
+            self._parts.clear()
             await self._opened.aclose()
             calling, self.calling = self.calling, None
             await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
@@ -244,8 +253,8 @@ class Door:
     def end(self) -> None:
         """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
         self.stopping.set()
-        for door in self._doors.values():
-            door.end()
+        for part in self._parts.values():
+            part.end()
         if self.calling is not None:
             self.calling.end_queries()
             self.calling.serving.hold_no_more()
@@ -338,9 +347,9 @@ class Door:
         if exchange.method == "POST":
             DOOR.set(_door_of(exchange))
             SIGNER.set(Signer(grant.name, exchange.asked().author) if grant and grant.name else None)
-        door = self if grant is None or is_of_all else await self._within(grant, exchange.path)
-        scope["exchange"], scope["app"] = exchange, door
-        await door.router(scope, exchange.receive, exchange.send)
+        served = self if grant is None or is_of_all else await self._within(grant, exchange.path)
+        scope["exchange"], scope["app"] = exchange, served
+        await served.router(scope, exchange.receive, exchange.send)
 
     def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
         """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all. And the grant of a token of a name."""
@@ -383,24 +392,24 @@ class Door:
 
         return received
 
-    async def _within(self, grant: Grant, path: str) -> Door:
-        """The door of the store that a token with scopes sees. Raises Refused (403) for what no such token may ask."""
+    async def _within(self, grant: Grant, path: str) -> ServedStore:
+        """Return what serves the part of the store that a token with scopes sees. Raises Refused (403) for what no such token may ask."""
         if path in _OVER_EVERYTHING:
             raise Refused(403, f"{path[1:]} is of the whole store. It wants a token without scopes.")
         scopes = tuple(sorted(set(grant.scopes)))
         async with self._turns[scopes]:
-            if scopes not in self._doors:
-                self._doors[scopes] = await self._door_to(scopes)
-            return self._doors[scopes]
+            if scopes not in self._parts:
+                self._parts[scopes] = await self._part_of(scopes)
+            return self._parts[scopes]
 
-    async def _door_to(self, scopes: tuple[str, ...]) -> Door:
+    async def _part_of(self, scopes: tuple[str, ...]) -> ServedStore:
         """Open an application for what scopes hold of the store, which is only read; it has the connections of this one."""
         store = await asyncio.to_thread(ScopedStore, self._store, scopes)
         self._opened.callback(store.close)
         token = secrets.token_urlsafe(32)
         self._lent = {one: grant for one, grant in self._lent.items() if grant.scopes != scopes}
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")
-        made = Door(
+        made = ServedStore(
             store,
             None,
             limits=self._limits,
@@ -727,7 +736,7 @@ def app(
     store: GraphStore,
     *,
     tokens: Tokens | None = None,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     patience: Patience | None = None,
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
@@ -736,17 +745,17 @@ def app(
     record_reads: bool = False,
     reads_days: float | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
-) -> Door:
+) -> ServedStore:
     """The ASGI app that serves a store, which it does not close.
 
-    `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
+    `tokens=None` lets everybody do everything: for tests, and where something else decides who comes in. `hosts` and `origins`: those let in beside this machine's own.
     `files`: the folder that paths of calls are below; without one no call names a file. `record_reads`: the store records what each answer contained, for `reads_days`; otherwise it does
     so only for tokens that were made with `--record-reads`. `started`: what goes on beside the answers while it serves.
     """
 
     @contextlib.asynccontextmanager
     async def life(_: Any) -> AsyncIterator[None]:
-        async with door.open() as calling, contextlib.AsyncExitStack() as stack:
+        async with served.open() as calling, contextlib.AsyncExitStack() as stack:
             if started is not None:
                 await stack.enter_async_context(started(calling))
             yield
@@ -763,10 +772,10 @@ def app(
 
     pages = {**page_files.ENDPOINTS, "/openapi.json": openapi, "/docs": docs}
     compressed = [Middleware(GZipMiddleware)]
-    door = Door(
+    served = ServedStore(
         store,
         tokens,
-        limits=limits or Limits(),
+        limits=limits or ServerLimits(),
         patience=patience or Patience(),
         gate=Gate(hosts, origins),
         read_only=read_only or store.read_only,
@@ -775,7 +784,7 @@ def app(
         pages=[Route(path, endpoint, middleware=compressed) for path, endpoint in pages.items()],
         lifespan=life,
     )
-    return door
+    return served
 
 
 def _call_at(path: str) -> Call | None:

@@ -1,6 +1,6 @@
 """A request as it comes over the wire: who asks, from where, how much; and the answer as it goes back. Nothing of the store is known here.
 
-Written against ASGI itself: what a framework makes of each request would cost more than the write it asks for.
+It knows ASGI alone: what a framework makes of each request would cost more than the write it asks for.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _COPY = "graphstore-copy-"
 _OF_REQUEST = "SELECT number, head, digest FROM chain WHERE number > (SELECT max(number) FROM chain) - ? AND instr(head, ?) ORDER BY number"
 
 
-class Asked(NamedTuple):
+class RequestedTransaction(NamedTuple):
     """A transaction that a request asked for: the number of its first line, and the head of that."""
 
     number: int
@@ -53,15 +53,15 @@ def is_held_elsewhere(store: GraphStore) -> bool:
             return True
 
 
-def kept_of(store: GraphStore, request: str) -> list[Asked]:
+def kept_of(store: GraphStore, request: str) -> list[RequestedTransaction]:
     """Return the transactions that the store has of a request, by whichever server, oldest first; none where it has none among its last lines."""
     with closing(Database(store._place.file, read_only=True)) as database:
         rows = database.rows(_OF_REQUEST, (_REACH, b'"request":' + dumps(request)))
         heads = [(row[0], checked_head(database, *row)) for row in rows]
-    return [Asked(number, head) for number, head in heads if head.get("request") == request]
+    return [RequestedTransaction(number, head) for number, head in heads if head.get("request") == request]
 
 
-def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
+def _copy_before(store: GraphStore, first: RequestedTransaction, folder: Path) -> None:
     """Make a store of the lines that another had before a transaction."""
     folder.mkdir()
     create_ledger(folder / NAME)

@@ -27,7 +27,7 @@ from graphstore.remote.calls import CALLS
 from graphstore.server import logs as log
 from graphstore.server.agents import Agents
 from graphstore.server.dispatch import Calling
-from graphstore.server.http_app import Limits, Patience, app
+from graphstore.server.http_app import Patience, ServerLimits, app
 from graphstore.server.requests import LOOPBACK
 from graphstore.store.store import GraphStore
 from graphstore.values.doors import DOOR
@@ -54,7 +54,7 @@ class Listening:
     port: int = PORT
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     patience: Patience = field(default_factory=Patience)
     files: Path | None = None
     record_reads: bool = False
@@ -122,7 +122,7 @@ def serve(
             made.agents = Agents(store, url=url, hosts=listening.names(), read_only=read_only)
             calling.warm_queries()
             due = None if ticking is None or read_only else tick(calling, ticking, every)
-            others = follow(calling) if read_only or store._place.shared else None
+            others = follow_writers(calling) if read_only or store._place.shared else None
             end = None if idle is None else server.end_when_alone(idle)
             reached = None if ready is None else asyncio.to_thread(ready, url)
             async with together([made.agents.run(), due, others, end, reached, _import_calls()]):
@@ -184,10 +184,10 @@ def _report_notices(store: GraphStore, report: Callable[[str], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that informs the door of the signal to stop."""
+    """uvicorn that informs the app of the signal to stop."""
 
     def __init__(self, made: Any, folder: Path) -> None:
-        self._door, self._folder = made, folder
+        self._served, self._folder = made, folder
         super().__init__(config(made))
 
     async def end_when_alone(self, idle: float) -> None:
@@ -195,11 +195,11 @@ class _Server(uvicorn.Server):
         since = time.monotonic()
         while not self.should_exit:
             await asyncio.sleep(min(1.0, idle / 4))
-            if self._door.connections:
+            if self._served.connections:
                 since = time.monotonic()
             elif time.monotonic() - since >= idle:
                 self.should_exit = True
-                self._door.end()
+                self._served.end()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """The first signal: finish what was begun. The second: at once; what was acknowledged is durable."""
@@ -207,7 +207,7 @@ class _Server(uvicorn.Server):
             server_file.withdraw(self._folder)
             os._exit(128 + sig)
         self.should_exit = True
-        self._door.end()
+        self._served.end()
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -242,14 +242,14 @@ def config(made: Any) -> uvicorn.Config:
     )
 
 
-def _protocol(door: Any) -> Any:
-    """uvicorn's protocol that informs the door of connections that begin and end, and limits the time and size of a request's head."""
-    heads = door.heads
+def _protocol(served: Any) -> Any:
+    """uvicorn's protocol that informs the app of connections that begin and end, and limits the time and size of a request's head."""
+    heads = served.heads
 
     class Informing(HttpToolsProtocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            if door.come(self.client):
+            if served.come(self.client):
                 heads.come(self.client, self.transport)
             else:
                 transport.abort()
@@ -257,7 +257,7 @@ def _protocol(door: Any) -> Any:
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             heads.gone(self.client, self.transport)
-            door.gone(self.client)
+            served.gone(self.client)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -371,7 +371,7 @@ async def _ticked(calling: Calling, ticking: Ticking, name: str) -> bool:
     return True
 
 
-async def follow(calling: Calling) -> None:
+async def follow_writers(calling: Calling) -> None:
     """Move on with the journal of the others who write. While that fails, /health says so, and every answer of a reader of a folder."""
     told, known = None, calling.store._last_tx
     while True:

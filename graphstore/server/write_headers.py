@@ -19,7 +19,7 @@ _log = logging.getLogger("graphstore")
 _AGENTS, _IDS, _SHAKY = 20, 10, 20  # that the headers name
 
 
-class Written:
+class WriteNote:
     """Holds what a write did: its tx if readings are recorded that it may concern, else 0, and the header that names what it made shaky."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Written:
 
 
 @contextmanager
-def noting_write(store: Store, written: Written) -> Iterator[None]:
+def noting_write(store: Store, written: WriteNote) -> Iterator[None]:
     """Note what the block writes, unless it is a part of a transaction."""
     before = store._last_tx
     yield

@@ -16,14 +16,14 @@ import graphstore
 from graphstore import GraphStore
 from graphstore.errors import InvalidError
 from graphstore.server import requests
-from graphstore.server.dispatch import Limits
+from graphstore.server.dispatch import ServerLimits
 from graphstore.server.group_commit import Patience
 from tests.support.served import TOKENS, Wire, fact, serve_in_thread
 
 pytestmark = [pytest.mark.rest, pytest.mark.in_process("it is a server itself")]
 
 MOST = 0.020
-QUICK = Limits(stranger=0.5, strangers=3, streams=2, exports=1, stalled=0.5)
+QUICK = ServerLimits(stranger=0.5, strangers=3, streams=2, exports=1, stalled=0.5)
 
 
 def filled() -> GraphStore:

@@ -12,7 +12,7 @@ import pytest
 from graphstore import EngineError, GraphStore
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.server import group_commit
-from graphstore.server.group_commit import Patience, Serving, Turn
+from graphstore.server.group_commit import Patience, Serving, WriteTurn
 from tests.support.disk import no_room
 
 pytestmark = pytest.mark.in_process("looks at the queue of writes")
@@ -24,21 +24,21 @@ class Asker:
     """Asks a `Serving`, and waits for what it answers."""
 
     def __init__(self, store: GraphStore, patience: Patience | None = None) -> None:
-        self.groups: Queue[Sequence[Turn]] = Queue()
+        self.groups: Queue[Sequence[WriteTurn]] = Queue()
         self.serving = Serving(store, self._told, patience=patience)
 
-    def _told(self, turns: Sequence[Turn]) -> None:
+    def _told(self, turns: Sequence[WriteTurn]) -> None:
         self.groups.put(turns)
         for turn in turns:
             turn.done.set()
 
-    def turn(self, work: Callable[[], Any], *, alone: bool = False) -> Turn:
-        turn = Turn(work, alone=alone, done=threading.Event())
+    def turn(self, work: Callable[[], Any], *, alone: bool = False) -> WriteTurn:
+        turn = WriteTurn(work, alone=alone, done=threading.Event())
         self.serving.ask(turn)
         return turn
 
-    def within(self, token: str, work: Callable[[], Any]) -> Turn:
-        turn = Turn(work, done=threading.Event())
+    def within(self, token: str, work: Callable[[], Any]) -> WriteTurn:
+        turn = WriteTurn(work, done=threading.Event())
         self.serving.ask_within(token, turn)
         return turn
 
@@ -46,13 +46,13 @@ class Asker:
         turn = self.serving.begin(store.transaction, lambda token: token, done=threading.Event())
         return value(turn)
 
-    def end(self, token: str, how: Literal["commit", "abort"]) -> Turn:
-        turn = Turn(ends=how, done=threading.Event())
+    def end(self, token: str, how: Literal["commit", "abort"]) -> WriteTurn:
+        turn = WriteTurn(ends=how, done=threading.Event())
         self.serving.ask_within(token, turn)
         return turn
 
 
-def value(turn: Turn) -> Any:
+def value(turn: WriteTurn) -> Any:
     assert turn.done.wait(10)
     if turn.error is not None:
         raise turn.error

@@ -19,7 +19,7 @@ import pytest
 from graphstore import GraphStore, Node
 from graphstore.ledger.tokens import Tokens
 from graphstore.remote import calls as contract
-from graphstore.server.http_app import Limits, Patience
+from graphstore.server.http_app import Patience, ServerLimits
 from graphstore.server.requests import Gate, Refused, apart
 from graphstore.values.period import instant
 from tests.conftest import after, day
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.in_process("has a server of its own")
 EXACT = "application/vnd.graphstore.exact+json"
 ARROW = "application/vnd.apache.arrow.stream"
 HASTY = Patience(idle=0.3, gone=0.1, whole=2.0)
-SMALL = Limits(body=20_000, upload=0.3, query=0.5, read=5, write=1, streams=1, waiting_writes=3)
+SMALL = ServerLimits(body=20_000, upload=0.3, query=0.5, read=5, write=1, streams=1, waiting_writes=3)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import graphstore
 from graphstore import InvalidError
 from graphstore.cli.command_line import app
-from graphstore.server.dispatch import Limits
+from graphstore.server.dispatch import ServerLimits
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.served import serve_in_process, serve_in_thread
 from tests.support.wire import WRITE, Wire
@@ -193,7 +193,7 @@ def two(address: str) -> Iterator[tuple[Served, Served]]:
 
 @contextmanager
 def served(address: str, **options: Any) -> Iterator[Served]:
-    limits = Limits(behind=0.3)
+    limits = ServerLimits(behind=0.3)
     with graphstore.open(address, **options) as store, serve_in_thread(store, limits=limits) as url:
         yield Served(store, url)
 

@@ -11,12 +11,12 @@ import pytest
 
 from graphstore import GraphStore
 from graphstore.remote import calls as contract
-from graphstore.server.http_app import Limits, Patience, path_of
+from graphstore.server.http_app import Patience, ServerLimits, path_of
 from tests.support.served import TOKENS, Wire, fact, serve_in_thread
 
 pytestmark = [pytest.mark.in_process("has a server of its own"), pytest.mark.rest]
 
-SMALL = Limits(body=20_000, upload=0.3, query=0.5, head=8_000, connections=4)
+SMALL = ServerLimits(body=20_000, upload=0.3, query=0.5, head=8_000, connections=4)
 
 
 @pytest.fixture

@@ -92,15 +92,15 @@ class _Server:
     def behind(self, store: GraphStore) -> Iterator[str]:
         """The token for a store while it is served."""
         from graphstore.ledger.tokens import Tokens
-        from graphstore.server.http_app import Door, Limits, Patience
+        from graphstore.server.http_app import Patience, ServedStore, ServerLimits
         from graphstore.server.requests import Gate
 
         tokens = Tokens(write=secrets.token_hex(16), read=secrets.token_hex(16))
         assert self._loop is not None
 
         async def opened() -> Any:
-            door = Door(
-                store, tokens, limits=Limits(), patience=Patience(), gate=Gate(), read_only=store.read_only
+            door = ServedStore(
+                store, tokens, limits=ServerLimits(), patience=Patience(), gate=Gate(), read_only=store.read_only
             )  # type: ignore[arg-type]  # fmt: skip
             life = door.open()
             await life.__aenter__()
