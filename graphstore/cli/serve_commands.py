@@ -4,8 +4,8 @@ import os
 import sys
 from enum import StrEnum
 from functools import partial
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -340,9 +340,9 @@ def mcp(
     no_share: NoShare = False,
 ) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
-    transport = _agents()
-    from graphstore.mcp.returning import Reads
+    from graphstore.mcp import returning, stdio, transport
 
+    _need_sdk(stdio)
     if branch is not None:
         CHOSEN.set(branch)
     where = None if http is None else transport.address(http)
@@ -361,10 +361,10 @@ def mcp(
             "allow_erase": allow_erase,
             "author": author,
             "record_reads": record_reads
-            and Reads(opened, days=reads_days, in_names=profile is Profile.memory, author=author),
+            and returning.Reads(opened, days=reads_days, in_names=profile is Profile.memory, author=author),
         }
         if where is None:
-            transport.over_stdio(opened, **how)
+            stdio.over_stdio(opened, **how)
         else:
             transport.over_http(opened, *where, token=token or None, **how)
 
@@ -374,11 +374,10 @@ def _token_in(file: Path | None) -> str | None:
     return file.read_text(encoding="utf-8").strip() if file else os.environ.get("GRAPHSTORE_TOKEN")
 
 
-def _agents() -> Any:
+def _need_sdk(module: ModuleType) -> None:
+    """Raise InvalidError if what serves agents is not installed."""
     try:
-        transport = import_module("graphstore.mcp.transport")
-        vars(transport)  # runs it: what it needs may be missing
-        return transport
+        vars(module)  # runs it: what it needs may be missing
     except ModuleNotFoundError as error:
         from graphstore.errors import InvalidError
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
-from graphstore.mcp.shapes import RARE
+from graphstore.mcp.schemas import RARE
 from graphstore.values.findings import Chain, Change, Contradiction, FieldChange, words
 from graphstore.values.models import Event, How, Json, Link, Node, Standing, Value, Version, in_words
 from graphstore.values.period import during, exactly, when

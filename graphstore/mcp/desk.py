@@ -1,4 +1,4 @@
-"""Where a tool sits: the view it reads at, the page it may fill, the name it writes under, and what it says when it is refused.
+"""What a tool works on: the view it reads at, the page it may fill, and the name it writes under.
 
 A page is filled until the budget of tokens is spent; the cursor goes on after it. A cursor keeps no state in the server: it holds the coordinate,
 what was asked, and where to go on, so all pages are of one view.
@@ -8,32 +8,26 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import inspect
-import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import cached_property, partial, wraps
-from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import orjson
-from anyio import CapacityLimiter, create_task_group, sleep, to_thread
-from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
-from graphstore.errors import EngineError, InvalidError, NotFoundError
-from graphstore.graph import engine
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
-from graphstore.mcp.shapes import RARE
+from graphstore.mcp.queries import QUERY_SECONDS
+from graphstore.mcp.schemas import RARE
+from graphstore.mcp.sdk import CLIENT
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
-from graphstore.values.doors import SIGNED, through
+from graphstore.values.doors import SIGNED
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, instant, moment, when
-from graphstore.values.text import clean, estimate, line
+from graphstore.values.text import estimate
 from graphstore.view.view import View
 
 if TYPE_CHECKING:
@@ -42,23 +36,23 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound="Answer")
 W = TypeVar("W", bound="Written")
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 
 BUDGET = 2_000
 """Tokens of an answer by default: about four bytes each."""
 LEAST_BUDGET = 100
-QUERY_SECONDS = 10.0
-_TRIES = 3  # of a tool
-_PROGRESS = 1.0  # seconds
 _FOR_THE_CURSOR = 60  # tokens
-_WIRE: dict[str, Any] = {"mode": "json", "exclude_none": True, "by_alias": True}
 
 Valid = str | None
 Tx = str | None
 Rare = Annotated[str | None, Field(json_schema_extra=RARE)]
 Budget = Annotated[int, Field(ge=LEAST_BUDGET, le=100_000, json_schema_extra=RARE)]
-Cursor = str | None
+PAGED = {
+    "valid": (Valid, None),
+    "tx": (Tx, None),
+    "budget_tokens": (Budget, BUDGET),
+    "cursor": (str | None, None),
+}
+"""The arguments of every tool that answers a question, each with its type and its default."""
 
 
 class Part(NamedTuple):
@@ -185,28 +179,35 @@ class Desk:
         return self.store.as_of(valid=valid, tx=tx)
 
     @contextmanager
-    def writing(self, author: str) -> Iterator[Writing]:
-        """A block that is one transaction of an author. Afterwards it says at what tx, if anything was written."""
-        with self.store.transaction(author=author):
+    def writing(self) -> Iterator[Writing]:
+        """A block that is one transaction of the client. Afterwards it says at what tx, if anything was written."""
+        with self.store.transaction(author=self.who()):
             tx = self.store.as_of().at.tx
             yield (written := Writing(self))
         done = self.store.changes(since=tx - timedelta(microseconds=1))
         written.tx = tx if done and done[0].tx == tx else None
 
-    def who(self, context: Context | None) -> str:
-        """Return the author of what a client writes: the name of its token, else the author that the server was started for. A client without either signs
-        with the name that it gives, in a store that ranks authors as `agent:NAME`: no client gets the rank of a name that it chooses.
+    def who(self) -> str:
+        """Return the author of what the client at hand writes: the name of its token, else the author that the server was started for. A client without
+        either signs with the name that it gives, in a store that ranks authors as `agent:NAME`: no client gets the rank of a name that it chooses.
         """
-        given = _token_name(context) or self.author
-        _GIVEN.set(given)
+        client = CLIENT.get()
+        given = self._given()
         if given:
             return given
-        name = introduced(context)
-        return f"agent:{name}" if not name.startswith("agent:") and self.store.trust else name
+        return (
+            f"agent:{client.name}"
+            if not client.name.startswith("agent:") and self.store.trust
+            else client.name
+        )
 
-    def origin(self, author: str) -> str:
+    def origin(self) -> str:
         """Return the source of what an agent states without naming one: `agent:NAME`, or the name alone if a token or the start of the server gave it."""
-        return author if author.startswith("agent:") or author == _GIVEN.get() else f"agent:{author}"
+        author = self.who()
+        return author if author.startswith("agent:") or author == self._given() else f"agent:{author}"
+
+    def _given(self) -> str | None:
+        return CLIENT.get().scope.get(SIGNED) or self.author
 
     def readers(self, id: str | None = None, tx: datetime | None = None) -> tuple[answers.Reader, ...]:
         """Return whose earlier answers contained a thing, or what a transaction invalidated."""
@@ -252,10 +253,11 @@ class Desk:
         self,
         tool: str,
         asked: dict[str, Any],
-        valid: str | None,
-        tx: str | None,
-        budget_tokens: int,
-        cursor: str | None,
+        *,
+        valid: str | None = None,
+        tx: str | None = None,
+        budget_tokens: int = BUDGET,
+        cursor: str | None = None,
     ) -> Question:
         """What a call asks: at its coordinate from the beginning, or where its cursor goes on.
 
@@ -299,209 +301,12 @@ def _decoded(cursor: str) -> tuple[Instant, Instant, str, str, int, str]:
 
 
 def _plain(item: Any) -> Any:
-    return item.model_dump(**_WIRE) if isinstance(item, BaseModel) else item
+    return (
+        item.model_dump(mode="json", exclude_none=True, by_alias=True)
+        if isinstance(item, BaseModel)
+        else item
+    )
 
 
 def _json(item: Any) -> str:
     return orjson.dumps(_plain(item), default=str).decode()
-
-
-# ---------------------------------------------------------------- a method as a tool
-
-
-class Shown(Protocol):
-    """The answer of a tool: as text, and as JSON."""
-
-    def text(self) -> str:
-        """As text."""
-
-    def model_dump(self, **how: Any) -> dict[str, Any]:
-        """As JSON."""
-
-
-def result(answer: Shown) -> CallToolResult:
-    """An answer as a tool returns it: structured, and as text."""
-    texts = [answer.text(), *getattr(answer, "beside", tuple)()]
-    return CallToolResult(
-        content=[TextContent(type="text", text=clean(text)) for text in texts],
-        structured_content=answer.model_dump(**_WIRE),
-    )
-
-
-class Slow:
-    """Runs the tools that query: only so many at once, so that threads are left for others. Each is stopped when its caller has gone."""
-
-    def __init__(self, at_once: int) -> None:
-        self._limiter = CapacityLimiter(at_once)
-        self._running: set[threading.Event] = set()
-
-    async def run(self, work: Callable[[], T]) -> T:
-        """What `work` gives, done in a thread. Cancelled, it leaves the thread alone, which ends at once."""
-        stopping = threading.Event()
-        self._running.add(stopping)
-        try:
-            return await _told_of(
-                partial(
-                    to_thread.run_sync,
-                    partial(_stoppable, work, stopping),
-                    abandon_on_cancel=True,
-                    limiter=self._limiter,
-                )
-            )
-        finally:
-            stopping.set()
-            self._running.discard(stopping)
-
-    def stop(self) -> None:
-        """Stop all that runs; for any thread."""
-        for stopping in list(self._running):
-            stopping.set()
-
-
-async def _told_of(work: Callable[[], Awaitable[T]]) -> T:
-    """What some work gives, while who asked for it is told that it goes on."""
-    report, failed = PROGRESS.get(), None
-    if report is None:
-        return await work()
-    async with create_task_group() as others:
-        others.start_soon(_report, report)
-        try:
-            found = await work()
-        except Exception as error:
-            failed = error
-        others.cancel_scope.cancel()
-    if failed is not None:
-        raise failed
-    return found
-
-
-async def _report(report: Callable[..., Awaitable[None]]) -> None:
-    began = monotonic()
-    while True:
-        await sleep(_PROGRESS)
-        seconds = round(monotonic() - began, 1)
-        with suppress(Exception):  # a client that has gone
-            await report(seconds, None, f"it runs since {seconds} s")
-
-
-def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
-    with engine.stopped_by(stopping):
-        return work()
-
-
-PROGRESS: ContextVar[Callable[..., Awaitable[None]] | None] = ContextVar("progress", default=None)
-"""Tells who asked for the call at hand how far it is, where that is wanted."""
-
-
-@through("mcp")
-def _done(method: Callable[..., Shown], arguments: dict[str, Any]) -> Shown:
-    """What a tool gives. Done anew where nothing of it was kept: the server that held its transaction has ended, and another is there."""
-    for _ in range(_TRIES - 1):
-        try:
-            return method(**arguments)
-        except EngineError as error:
-            if error.outcome != "not kept":
-                raise
-    return method(**arguments)
-
-
-def tool(method: Callable[..., Shown], slow: Slow | None = None) -> Callable[..., Any]:
-    """A method that gives an answer, as a function that the protocol's server takes for a tool with structured output.
-
-    It runs in a thread; one that may be slow in one of `slow`.
-    """
-    signature = inspect.signature(method, eval_str=True)
-
-    @wraps(method)
-    async def call(**arguments: Any) -> CallToolResult:
-        work = partial(_done, method, arguments)
-        return result(await (to_thread.run_sync(work) if slow is None else slow.run(work)))
-
-    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        return_annotation=Annotated[CallToolResult, signature.return_annotation]
-    )
-    call.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
-    return call
-
-
-class Tools:
-    """Methods that are tools, at one desk."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    def _with_whole_ids(self, given: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-        return {name: self._desk.whole(value) if name in names else value for name, value in given.items()}
-
-
-def whole_ids(*names: str) -> Callable[[F], F]:
-    """A tool that takes ids as agents give them: for these of its arguments a unique beginning of a generated id is made whole."""
-
-    def mark(method: F) -> F:
-        signature = inspect.signature(method)
-
-        @wraps(method)
-        def asked(self: Tools, *args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(self, *args, **kwargs).arguments
-            return method(**self._with_whole_ids(given, names))
-
-        return asked  # type: ignore[return-value]
-
-    return mark
-
-
-_PAGED = {
-    "valid": (Valid, None),
-    "tx": (Tx, None),
-    "budget_tokens": (Budget, BUDGET),
-    "cursor": (Cursor, None),
-}
-"""The arguments of every tool that answers a question, each with its type and its default."""
-
-
-def asks(*names: str, rare: Collection[str] = ()) -> Callable[[Callable[..., A]], Callable[..., A]]:
-    """A method that answers a `Question`, as a tool: it takes the coordinate, the budget and the cursor beside arguments of its own. `names`: those of the
-    arguments that are ids, as of `whole_ids`. `rare`: those that are not listed."""
-    by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    paged = [
-        inspect.Parameter(name, by_name, default=default, annotation=Rare if name in rare else kind)
-        for name, (kind, default) in _PAGED.items()
-    ]
-
-    def mark(method: Callable[..., A]) -> Callable[..., A]:
-        whole = inspect.signature(method, eval_str=True)
-        self, _, *own = whole.parameters.values()
-        signature = whole.replace(parameters=[self, *own, *paged])
-
-        @wraps(method)
-        def asked(self: Tools, *args: Any, **kwargs: Any) -> A:
-            bound = signature.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            given = {name: bound.arguments[name] for name in signature.parameters if name != "self"}
-            given = self._with_whole_ids(given, names)
-            page = {name: given.pop(name) for name in _PAGED}
-            return method(self, self._desk.question(method.__name__, given, **page), **given)
-
-        asked.__signature__ = signature  # type: ignore[attr-defined]
-        return asked
-
-    return mark
-
-
-_GIVEN: ContextVar[str | None] = ContextVar("given", default=None)
-"""The name that the agent of the call at hand was given, by its token or when the server was started."""
-
-
-def introduced(context: Context | None) -> str:
-    """Return the name that a client gives when it connects, `agent` without one."""
-    if context is None:
-        return "agent"
-    params = context.session.client_params
-    name = "" if params is None else line(params.client_info.name)
-    return name or "agent"
-
-
-def _token_name(context: Context | None) -> str | None:
-    """Return the name of the token that a client shows, None for a token without one."""
-    request = None if context is None else getattr(context.request_context, "request", None)
-    return None if request is None else request.scope.get(SIGNED)

@@ -19,8 +19,9 @@ from graphstore.graph.result import Result, legible
 from graphstore.graph.texts import text as query_text
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, cut, field_line, link_line, reached, thing, things
-from graphstore.mcp.desk import Later, Part, Question, Rare, Tools, asks, digest, parts
-from graphstore.mcp.shapes import RARE
+from graphstore.mcp.desk import Later, Part, Question, Rare, digest, parts
+from graphstore.mcp.schemas import RARE
+from graphstore.mcp.tooling import Tools, reading
 from graphstore.memory import recall
 from graphstore.store import over_time
 from graphstore.store.counterfactual import arguments
@@ -39,12 +40,12 @@ _ABOUT = 200
 _SAYING = 300  # things that say the words of a topic, the best first, among which its events are
 
 
-class Graph(Tools):
+class GraphTools(Tools):
     """The tools about many things."""
 
     # ------------------------------------------------------------------ timeline
 
-    @asks("about")
+    @reading("about")
     def timeline(
         self,
         question: Question,
@@ -80,7 +81,7 @@ class Graph(Tools):
 
     # ------------------------------------------------------------------ diff
 
-    @asks("id")
+    @reading("id")
     def diff(
         self,
         question: Question,
@@ -107,7 +108,7 @@ class Graph(Tools):
         """How what is believed would differ. Raises InvalidError where it is asked at another coordinate than now."""
         if id is not None:
             raise InvalidError("without= is of all that is believed. Leave id out.")
-        made = self._desk.store.without(**arguments(text))
+        made = self.desk.store.without(**arguments(text))
         here = question.view.at
         other = made.as_of(valid=here.valid, tx=min(here.tx, made.at.tx))
         needed = tuple(f"{each.verb} {each.subject}: {each.reason}" for each in made.left_out)
@@ -115,11 +116,11 @@ class Graph(Tools):
 
     def _before(self, question: Question, valid: str | None, tx: str | None) -> View:
         here = question.view.at
-        return self._desk.view(valid or here.valid.isoformat(), tx or here.tx.isoformat())
+        return self.desk.view(valid or here.valid.isoformat(), tx or here.tx.isoformat())
 
     # ------------------------------------------------------------------ trace
 
-    @asks("id")
+    @reading("id")
     def trace(
         self,
         question: Question,
@@ -132,7 +133,7 @@ class Graph(Tools):
         try:
             chain = view.walk(id, FROM_DEPENDANTS, depth, "out" if direction == "up" else "in")
         except NotFoundError as unknown:
-            return _spans(question, id, self._desk.refusal(view, id)(unknown))
+            return _spans(question, id, self.desk.refusal(view, id)(unknown))
         found: list[answers.Reached] = reached(view, chain, upward=direction == "up")
         return question.page(
             answers.Traced,
@@ -145,10 +146,10 @@ class Graph(Tools):
 
     # ------------------------------------------------------------------ schema
 
-    @asks(rare=("valid", "tx", "cursor"))
+    @reading(rare=("valid", "tx", "cursor"), slow=True)
     def schema(self, question: Question) -> answers.Schema:
         """Which kinds, fields, links and snapshots there are. Before cypher."""
-        view, store = question.view, self._desk.store
+        view, store = question.view, self.desk.store
         kinds = list(_kinds(view))
         counts = {
             what: sum(each.count for each in kinds if each.what == what) for what in ("node", "event", "link")
@@ -166,7 +167,7 @@ class Graph(Tools):
 
     # ------------------------------------------------------------------ cypher
 
-    @asks()
+    @reading(slow=True)
     def cypher(
         self,
         question: Question,
@@ -177,11 +178,11 @@ class Graph(Tools):
         """Ask one coordinate. Node stands, Absent does not, Event happened; links in capitals: MATCH (a:Node {author: $who})-[:SUPERSEDES]->(b) RETURN b.text. history=true: (:Version)"""
         given = dict(params or {})
         guard.refuse_limits(given)
-        with engine.time_limit(self._desk.query_seconds):
+        with engine.time_limit(self.desk.query_seconds):
             if history:
                 at = question.view.at
                 given = {axis: getattr(at, axis) for axis in macros.reads(query)} | given
-                result = self._desk.store.query_tables(query, **given)
+                result = self.desk.store.query_tables(query, **given)
             else:
                 result = question.view.query(query, **given)
         return self._rows(question, result, "order by" in " ".join(query.lower().split()))
@@ -205,7 +206,7 @@ class Graph(Tools):
 
     # ------------------------------------------------------------------ over
 
-    @asks()
+    @reading(slow=True)
     def over(
         self,
         question: Question,
@@ -221,13 +222,13 @@ class Graph(Tools):
         """Numbers, values or changes at each step from since to until."""
         view = question.view
         found = over_time.answered(
-            self._desk.store, view, what, kind, field, since=since, until=until, step=step, axis=axis, by=by
+            self.desk.store, view, what, kind, field, since=since, until=until, step=step, axis=axis, by=by
         )
         return self._rows(question, found, True)
 
     # ------------------------------------------------------------------ events
 
-    @asks("related_to")
+    @reading("related_to")
     def events(
         self,
         question: Question,

@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import orjson
-from mcp.server.mcpserver import Context
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.mcp.desk import Desk, digest
+from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.text import clean_json
 from graphstore.view.view import View
@@ -77,7 +77,7 @@ class Entities(_Reply):
     entities: list[Entity]
     skipped: list[str] | None = None
 
-    def beside(self) -> list[str]:
+    def notes_beside(self) -> list[str]:
         """What an agent would else take for written."""
         if not self.skipped:
             return []
@@ -124,25 +124,26 @@ class Outcome(_Reply):
         return self.message
 
 
-class Memory:
+class MemoryTools(Tools):
     """The nine tools."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._writing = threading.Lock()  # what is there is looked at before it is written
 
-    def create_entities(self, entities: list[Entity], ctx: Context | None = None) -> Entities:
+    @writing(idempotent=True)
+    def create_entities(self, entities: list[Entity]) -> Entities:
         """Create multiple new entities in the knowledge graph. One that is there already is left as it is."""
-        author, store = self._desk.who(ctx), self._desk.store
+        store = self.desk.store
         with self._writing:
-            view = self._desk.view()
+            view = self.desk.view()
             new = {each.name: each for each in reversed(entities) if _node(view, each.name) is None}
             made = [each for name, each in reversed(new.items())]
             known = {each.name: _was(view, each.name) for each in made}
-            with store.transaction(author=author):
+            with store.transaction(author=self.desk.who()):
                 for each in made:
                     content = _content(each.name, dict.fromkeys(each.observations), each.entityType)
-                    source = self._desk.origin(author)
+                    source = self.desk.origin()
                     if known[each.name]:
                         store.revise(
                             each.name, content, valid_from=view.at.valid, source=source, trigger="agent"
@@ -153,21 +154,22 @@ class Memory:
         skipped = [each.name for each in entities if id(each) not in left]
         return Entities(entities=made, skipped=skipped or None)
 
-    def create_relations(self, relations: list[Relation], ctx: Context | None = None) -> Relations:
+    @writing(idempotent=True)
+    def create_relations(self, relations: list[Relation]) -> Relations:
         """Create multiple new relations between entities in the knowledge graph. Relations should be in active voice."""
-        author, store = self._desk.who(ctx), self._desk.store
+        store = self.desk.store
         with self._writing:
-            view = self._desk.view()
+            view = self.desk.view()
             ends = [end for each in relations for end in (each.source, each.to)]
             nodes = {name: _expected(view, name) for name in ends}
             links = _links(view, [each.source for each in relations])
             there = {*map(_relation, links), *_to_itself(nodes.values())}
             taken = {(link.source, link.kind, link.target) for link in links}
             made = [each for each in dict.fromkeys(relations) if each not in there]
-            with store.transaction(author=author):
+            with store.transaction(author=self.desk.who()):
                 for name, kinds in _by_entity(made).items():
                     kept = [each.relationType for each in _to_itself([nodes[name]])]
-                    self._revise(view, nodes[name], {_TO_ITSELF: [*kept, *kinds]}, author, None)
+                    self._revise(view, nodes[name], {_TO_ITSELF: [*kept, *kinds]}, None)
                 for each in made:
                     if each.source == each.to:
                         continue
@@ -176,16 +178,15 @@ class Memory:
                         kind = self._kind(f"{kind[: _LONGEST_KIND - 13]} {digest(each.relationType)}")
                     taken.add((each.source, kind, each.to))
                     metadata = {"relationType": each.relationType, "from": each.source}
-                    store.link(
-                        each.source, kind, each.to, created_by=self._desk.origin(author), metadata=metadata
-                    )
+                    store.link(each.source, kind, each.to, created_by=self.desk.origin(), metadata=metadata)
         return Relations(relations=made)
 
-    def add_observations(self, observations: list[Observations], ctx: Context | None = None) -> Results:
+    @writing(idempotent=True)
+    def add_observations(self, observations: list[Observations]) -> Results:
         """Add new observations to existing entities in the knowledge graph."""
         results = []
         with self._writing:
-            view = self._desk.view()
+            view = self.desk.view()
             wanted: dict[str, dict[str, None]] = {}
             for each in observations:
                 node = _expected(view, each.entityName)
@@ -194,22 +195,20 @@ class Memory:
                 there |= dict.fromkeys(new)
                 results.append(Added(entityName=node.id, addedObservations=new))
             changed = {each.entityName for each in results if each.addedObservations}
-            self._describe(
-                view, {name: wanted[name] for name in wanted if name in changed}, self._desk.who(ctx), None
-            )
+            self._describe(view, {name: wanted[name] for name in wanted if name in changed}, None)
         return Results(results=results)
 
+    @writing(destructive=True, idempotent=True)
     def delete_entities(
         self,
         entityNames: Annotated[list[str], Field(description="The names of the entities to delete")],
-        ctx: Context | None = None,
     ) -> Outcome:
         """Delete multiple entities and their associated relations from the knowledge graph. They end now; their past stays readable."""
-        store, names = self._desk.store, list(dict.fromkeys(entityNames))
+        store, names = self.desk.store, list(dict.fromkeys(entityNames))
         with self._writing:
-            view = self._desk.view()
+            view = self.desk.view()
             there = [name for name in names if _node(view, name)]
-            with store.transaction(author=self._desk.who(ctx)):
+            with store.transaction(author=self.desk.who()):
                 for link in _links(view, there):
                     store.unlink(link.id, valid_from=_from_now(link, view), reason=_DELETED)
                 for name in there:
@@ -221,12 +220,13 @@ class Memory:
             success=True, message=f"Deleted {len(there)} of {len(names)} entities. Not found: {missing}"
         )
 
-    def delete_observations(self, deletions: list[Deletion], ctx: Context | None = None) -> Outcome:
+    @writing(destructive=True, idempotent=True)
+    def delete_observations(self, deletions: list[Deletion]) -> Outcome:
         """Delete specific observations from entities in the knowledge graph. They end now; their past stays readable."""
         asked = sum(len(each.observations) for each in deletions)
         missing, gone = [], 0
         with self._writing:
-            view = self._desk.view()
+            view = self.desk.view()
             left: dict[str, dict[str, None]] = {}
             for each in deletions:
                 node = _node(view, each.entityName)
@@ -238,26 +238,26 @@ class Memory:
                 if len(kept) < len(there):
                     left[node.id] = kept
                     gone += len(there) - len(kept)
-            self._describe(view, left, self._desk.who(ctx), _DELETED)
+            self._describe(view, left, _DELETED)
         if gone == asked:
             return Outcome(success=True, message="Observations deleted successfully")
         unknown = f" Entities not found: {', '.join(missing)}" if missing else ""
         return Outcome(success=True, message=f"Deleted {gone} of {asked} observations.{unknown}")
 
+    @writing(destructive=True, idempotent=True)
     def delete_relations(
         self,
         relations: Annotated[list[Relation], Field(description="The relations to delete")],
-        ctx: Context | None = None,
     ) -> Outcome:
         """Delete multiple relations from the knowledge graph. They end now; their past stays readable."""
-        store = self._desk.store
+        store = self.desk.store
         with self._writing:
-            view = self._desk.view()
+            view = self.desk.view()
             known = [each.source for each in relations if _was(view, each.source)]
             gone = [link for link in _links(view, known) if _relation(link) in relations]
             nodes = {name: node for name in known if (node := _node(view, name)) is not None}
             own = [each for each in _to_itself(nodes.values()) if each in relations]
-            with store.transaction(author=self._desk.who(ctx)):
+            with store.transaction(author=self.desk.who()):
                 for link in gone:
                     store.unlink(link.id, valid_from=_from_now(link, view), reason=_DELETED)
                 for name, kinds in _by_entity(own).items():
@@ -266,7 +266,7 @@ class Memory:
                         for each in _to_itself([nodes[name]])
                         if each.relationType not in kinds
                     ]
-                    self._revise(view, nodes[name], {_TO_ITSELF: left}, self._desk.who(ctx), _DELETED)
+                    self._revise(view, nodes[name], {_TO_ITSELF: left}, _DELETED)
         done = len(gone) + len(own)
         if done == len(relations):
             return Outcome(success=True, message="Relations deleted successfully")
@@ -274,22 +274,26 @@ class Memory:
             success=True, message=f"Deleted {done} of {len(relations)} relations. The rest matched nothing."
         )
 
+    @reading()
     def read_graph(self) -> KnowledgeGraph:
         """Read the entire knowledge graph."""
-        view = self._desk.view()
+        view = self.desk.view()
         return _graph(view, _entities(view))
 
+    @reading()
     def search_nodes(
         self,
         query: Annotated[
             str,
             Field(
-                max_length=2048, description="Matched against entity names, types, and observation content"
+                max_length=2048,
+                json_schema_extra={"maxLength": 2048},
+                description="Matched against entity names, types, and observation content",
             ),
         ],
     ) -> KnowledgeGraph:
         """Search for nodes in the knowledge graph based on a query."""
-        view, wanted = self._desk.view(), query.lower()
+        view, wanted = self.desk.view(), query.lower()
         found = [
             node
             for node in _entities(view)
@@ -297,36 +301,33 @@ class Memory:
         ]
         return _graph(view, found)
 
+    @reading()
     def open_nodes(
         self, names: Annotated[list[str], Field(description="The names of the entities to retrieve")]
     ) -> KnowledgeGraph:
         """Open specific nodes in the knowledge graph by their names."""
-        view = self._desk.view()
+        view = self.desk.view()
         found = [_node(view, name) for name in dict.fromkeys(names)]
         return _graph(view, [node for node in found if node is not None])
 
     # ------------------------------------------------------------------
 
-    def _describe(
-        self, view: View, wanted: dict[str, dict[str, None]], author: str, reason: str | None
-    ) -> None:
+    def _describe(self, view: View, wanted: dict[str, dict[str, None]], reason: str | None) -> None:
         """Entities with other observations, from now on."""
-        with self._desk.store.transaction(author=author):
+        with self.desk.store.transaction(author=self.desk.who()):
             for name, observations in wanted.items():
                 node = view.node(name)
-                self._revise(view, node, _content(name, observations, _type(node)), author, reason)
+                self._revise(view, node, _content(name, observations, _type(node)), reason)
 
-    def _revise(
-        self, view: View, node: Node, changed: dict[str, Any], author: str, reason: str | None
-    ) -> None:
-        self._desk.store.revise(
+    def _revise(self, view: View, node: Node, changed: dict[str, Any], reason: str | None) -> None:
+        self.desk.store.revise(
             node.id, {**node.content, **changed}, valid_from=max(view.at.valid, node.valid_from), reason=reason,
-            source=self._desk.origin(author), trigger="agent",
+            source=self.desk.origin(), trigger="agent",
         )  # fmt: skip
 
     def _kind(self, relation: str) -> str:
         """The kind of link of a type of relation: a plain one, which decides nothing about what stands. It is defined where there is none."""
-        store = self._desk.store
+        store = self.desk.store
         plain = _NO_NAME.sub("_", _HUMP.sub("_", relation).lower()).strip("_")[:_LONGEST_KIND] or "relation"
         if not plain[0].isalpha():
             plain = f"rel_{plain}"

@@ -21,7 +21,7 @@ from graphstore.mcp.answers import (
     things,
     version_lines,
 )
-from graphstore.mcp.desk import Part, Question, Tools, asks, parts
+from graphstore.mcp.desk import Part, Question, parts
 from graphstore.mcp.meant import (
     ambiguous,
     meant,
@@ -34,7 +34,8 @@ from graphstore.mcp.meant import (
     supersession,
     why,
 )
-from graphstore.mcp.shapes import RARE
+from graphstore.mcp.schemas import RARE
+from graphstore.mcp.tooling import Tools, reading
 from graphstore.memory import recall
 from graphstore.search import search as texts
 from graphstore.values import decay as decay_of
@@ -57,12 +58,12 @@ Id = str
 Standing = Literal["stands", "any", "shaky", "contested"]
 
 
-class Reads(Tools):
+class ReadTools(Tools):
     """The tools about one thing."""
 
     # ------------------------------------------------------------------ search
 
-    @asks()
+    @reading()
     def search(
         self,
         question: Question,
@@ -102,11 +103,11 @@ class Reads(Tools):
 
     # ------------------------------------------------------------------ get
 
-    @asks("id")
+    @reading("id")
     def get(self, question: Question, id: Id) -> answers.Got:
         """One node or event in full: content, standing, links, what is believed of it over time. id-v2 is its version 2."""
         view = question.view
-        with self._desk.asking(view, id):
+        with self.desk.asking(view, id):
             found = view.inspect(id)
         node = found.node
         links = (*found.links, *found.same_topic)
@@ -132,11 +133,11 @@ class Reads(Tools):
 
     # ------------------------------------------------------------------ what_superseded
 
-    @asks("id_or_text", rare=("cursor",))
+    @reading("id_or_text", rare=("cursor",))
     def what_superseded(self, question: Question, id_or_text: str) -> answers.Superseded:
         """What took the place of something (id, id-v2 or its words): who, why, when, step by step; what stands now."""
         view = question.view
-        found, fitting, complete = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
+        found, fitting, complete = meant(view, id_or_text, self.desk.refusal(view, id_or_text))
         if found is None:
             candidates = things(view, (each.subject for each in fitting))
             which = (ambiguous if complete else nearest)(id_or_text, candidates)
@@ -164,11 +165,11 @@ class Reads(Tools):
 
     # ------------------------------------------------------------------ history
 
-    @asks("id")
+    @reading("id")
     def history(self, question: Question, id: Id) -> answers.Versions:
         """Every version ever believed, also those taken back: who said it, when and why."""
         view = question.view
-        with self._desk.asking(view, id):
+        with self.desk.asking(view, id):
             node = view.inspect(id).node
         versions, done = view.versions(id), view.operations(id)
         return question.page(
@@ -181,7 +182,7 @@ class Reads(Tools):
 
     # ------------------------------------------------------------------ why
 
-    @asks("id", rare=("cursor",))
+    @reading("id", rare=("cursor",))
     def why(
         self,
         question: Question,
@@ -190,7 +191,7 @@ class Reads(Tools):
     ) -> answers.Why:
         """Who recorded it and why, what led to it, what it rests on and whether that fell, what it replaced."""
         view = question.view
-        with self._desk.asking(view, id):
+        with self.desk.asking(view, id):
             found = view.inspect(id)
         node = found.node
         done = [done_line(change) for change in view.operations(node.id)]
@@ -214,7 +215,7 @@ class Reads(Tools):
             paragraph=why(node, done, causes, found.grounds, replaced, subject.valid_to),
             subject=subject,
             shaky=None if found.grounds is None or found.grounds.shaky is None else str(found.grounds.shaky),
-            readers=self._desk.readers(node.id)[:_READERS],
+            readers=self.desk.readers(node.id)[:_READERS],
             truncated=led.truncated,
         )
 

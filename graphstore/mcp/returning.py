@@ -10,13 +10,11 @@ from typing import Any
 from weakref import WeakSet
 
 from anyio import to_thread
-from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult, TextContent
 
 from graphstore.errors import InvalidError
 from graphstore.ledger.readings import READER, Agent, Answered
-from graphstore.mcp.answers import thing
-from graphstore.mcp.desk import introduced
+from graphstore.mcp import answers
+from graphstore.mcp.sdk import Client
 from graphstore.store import readers
 from graphstore.store.readers import Outdated
 from graphstore.store.store import Store
@@ -61,32 +59,31 @@ class Reads:
         self._lock = threading.Lock()
 
     async def answered(
-        self, tool: str, arguments: Mapping[str, Any], result: CallToolResult, context: Context[Any, Any]
+        self, tool: str, arguments: Mapping[str, Any], result: dict[str, Any], client: Client
     ) -> None:
         """Record an answer. The first one of a connection begins with the notice of what no longer holds. Never fails."""
         try:
-            agent = self._agent(context)
+            agent = self._agent(client)
             if agent is None:
                 return
-            if context.session not in self._returned:
-                self._returned.add(context.session)
+            if client.session not in self._returned:
+                self._returned.add(client.session)
                 notice = await to_thread.run_sync(self._notice, agent)
                 if notice:
-                    result.content.insert(0, TextContent(type="text", text=clean(notice)))
+                    result["content"].insert(0, {"type": "text", "text": clean(notice)})
             self._record(agent, tool, arguments, result)
         except Exception as error:  # an answer that was given stays given
             _log.warning("what was answered was not recorded: %r", error)
 
-    def _agent(self, context: Context[Any, Any]) -> Agent | None:
+    def _agent(self, client: Client) -> Agent | None:
         """Return who is answered; None where that is not recorded."""
         if not self._by_request:
-            return Agent(self._author or introduced(context))
-        request = context.request_context.request
-        agent: Agent | None = None if request is None else request.scope.get(READER)
-        return agent if agent is None or agent.is_token else agent._replace(name=introduced(context))
+            return Agent(self._author or client.name)
+        agent: Agent | None = client.scope.get(READER)
+        return agent if agent is None or agent.is_token else agent._replace(name=client.name)
 
-    def _record(self, agent: Agent, tool: str, arguments: Mapping[str, Any], result: CallToolResult) -> None:
-        body = result.structured_content
+    def _record(self, agent: Agent, tool: str, arguments: Mapping[str, Any], result: dict[str, Any]) -> None:
+        body = result["structuredContent"]
         valid, tx = _coordinate(body) or self._store._coordinate()
         self._recorder.add(
             Answered(
@@ -135,7 +132,7 @@ def _coordinate(body: Any) -> tuple[Instant, Instant] | None:
 def _line(store: Store, found: Outdated) -> str:
     """Return one line of a notice: when it was answered, what became of the thing, and the call that tells more."""
     at = moment(found.reading.at)
-    about = thing(store.as_of(), found.node)
+    about = answers.thing(store.as_of(), found.node)
     became = "is shaky: what it rests on was invalidated" if found.became == "shaky" else _fate(found)
     call = "what_superseded" if found.became in ("superseded", "revised") else "why"
     name = "id_or_text" if call == "what_superseded" else "id"

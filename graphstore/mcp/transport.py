@@ -1,28 +1,29 @@
-"""How agents connect: over standard input and output, or over HTTP behind a token and a check of host and origin."""
+"""Serves agents over HTTP, behind a token and a check of host and origin."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-import logging
 import socket
 import sys
-import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-import anyio
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import JSONRPCError
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphstore.errors import EngineError, InvalidError
-from graphstore.graph.workers import Allowance
-from graphstore.mcp.desk import QUERY_SECONDS
-from graphstore.mcp.protocol import message_of, server
+from graphstore.mcp.messages import message_of
+from graphstore.mcp.protocol import server
+from graphstore.mcp.queries import QueriesApart
+from graphstore.mcp.stdio import log_plainly, over_stdio
 from graphstore.store.store import Store
 
 __all__ = ["address", "asgi", "over_http", "over_stdio"]
@@ -30,36 +31,6 @@ __all__ = ["address", "asgi", "over_http", "over_stdio"]
 PATH = "/mcp"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _MOST_BYTES = 64 << 20
-_IDLE_SECONDS = 1_800.0
-_HEARS_SIGNALS_EVERY = 0.2  # seconds: on Windows a thread that waits without an end hears no Ctrl-C
-
-
-def over_stdio(store: Store, **how: Any) -> None:
-    """Serve one client over standard input and output until it closes its end. Standard output is the protocol's alone.
-
-    `how`: as for `graphstore.mcp.server`.
-    """
-    _log_plainly()
-    made = server(store, **how)
-    outcome: list[BaseException] = []
-
-    def serve() -> None:
-        try:
-            anyio.run(made.run_stdio_async)
-        except BaseException as error:
-            outcome.append(error)
-
-    # not in this thread: a read of standard input cannot be broken off, and Ctrl-C would wait for the next line
-    serving = threading.Thread(target=serve, name="graphstore-mcp", daemon=True)
-    with _apart(store, how):
-        try:
-            serving.start()
-            while serving.is_alive():
-                serving.join(_HEARS_SIGNALS_EVERY)
-        finally:
-            made.stop_queries()
-    if outcome:
-        raise outcome[0]
 
 
 def over_http(store: Store, host: str, port: int, *, token: str | None = None, **how: Any) -> None:
@@ -73,8 +44,8 @@ def over_http(store: Store, host: str, port: int, *, token: str | None = None, *
         raise InvalidError(
             f"{host} can be reached from elsewhere, and no token is asked for. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
         )
-    _log_plainly()
-    with _apart(store, how), _listening(host, port) as taken:
+    log_plainly()
+    with _listening(host, port) as taken:
         port = taken.getsockname()[1]
         app = asgi(store, token=token, hosts=(host,), **how)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
@@ -84,8 +55,8 @@ def over_http(store: Store, host: str, port: int, *, token: str | None = None, *
 
 def asgi(
     store: Store, *, token: str | None = None, hosts: Sequence[str] = (), path: str = PATH, **how: Any
-) -> ASGIApp:
-    """The door as an ASGI application. Mounted in another, its lifespan has to be run: `app.router.lifespan_context(app)`.
+) -> Starlette:
+    """Make the server as an ASGI application. Mounted in another, its lifespan has to be run: `app.router.lifespan_context(app)`.
 
     `token`: the bearer token clients must show, None for none. `hosts`: names under which it is asked for, beside this machine's own; a request under
     any other, or from a web page of any other, is refused. `how`: as for `graphstore.mcp.server`.
@@ -100,22 +71,30 @@ def asgi(
             for scheme in ("http", "https")
         ],
     )
-    app = server(store, **how).streamable_http_app(
-        streamable_http_path=path, transport_security=security, session_idle_timeout=_IDLE_SECONDS
-    )
-    app.add_middleware(_Messages)
-    if token is not None:
-        app.add_middleware(_Token, token=token)
-    inner = app.router.lifespan_context
+    manager = StreamableHTTPSessionManager(server(store, **how), security_settings=security)
 
     @asynccontextmanager
-    async def life(running: Any) -> AsyncIterator[Any]:
-        with _apart(store, how):
-            async with inner(running) as state:
-                yield state
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        with QueriesApart(store, how.get("query_seconds")) as apart:
+            apart.begin()
+            async with manager.run():
+                yield
 
-    app.router.lifespan_context = life
-    return app
+    return Starlette(
+        routes=[Route(path, _Sessions(manager))],
+        middleware=[*([] if token is None else [Middleware(_Token, token=token)]), Middleware(_Messages)],
+        lifespan=life,
+    )
+
+
+class _Sessions:
+    """Hands a request to the session that it belongs to."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._manager.handle_request(scope, receive, send)
 
 
 class _Messages:
@@ -141,9 +120,8 @@ class _Messages:
             if not message.get("more_body"):
                 break
         admitted = message_of(b"".join(parts).decode("utf-8", "replace"))
-        if isinstance(admitted, JSONRPCError):
-            answer = admitted.model_dump(mode="json", by_alias=True)
-            await JSONResponse(answer, 400)(scope, receive, send)
+        if isinstance(admitted, dict):
+            await JSONResponse(admitted, 400)(scope, receive, send)
             return
         body = admitted.encode()
         kept = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
@@ -215,19 +193,3 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         raise EngineError(f"{host}:{port} cannot be had: {error.strerror or error}. Give another --http HOST:PORT.") from None  # fmt: skip
     with taken:
         yield taken
-
-
-@contextmanager
-def _apart(store: Store, how: dict[str, Any]) -> Iterator[None]:
-    """A block in which agents' Cypher runs in processes of its own; that of a store which a server holds does so there."""
-    if getattr(store, "_core", None) is None:
-        yield
-        return
-    with store._queries_apart(Allowance(seconds=how.get("query_seconds", QUERY_SECONDS))) as workers:
-        if workers is not None:
-            workers.warm()
-        yield
-
-
-def _log_plainly() -> None:
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)

@@ -7,15 +7,15 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
-from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
-from graphstore.mcp.desk import Rare, Tools, Writing, whole_ids
+from graphstore.mcp.desk import Rare, Writing
 from graphstore.mcp.read_tools import Id
-from graphstore.mcp.shapes import RARE
+from graphstore.mcp.schemas import RARE
+from graphstore.mcp.tooling import Tools, writing
 from graphstore.memory import recall
 from graphstore.store.store import Store
 from graphstore.values import sameness
@@ -52,7 +52,6 @@ class _Statement(NamedTuple):
     source: str | None
     id: str | None
     linked: Any
-    author: str
 
 
 _LINKS = ("supersedes", "corrects", "derived_from")
@@ -71,12 +70,12 @@ _FIELDS = (
 )
 
 
-class Writes(Tools):
+class WriteTools(Tools):
     """The tools that write."""
 
     # ------------------------------------------------------------------ remember
 
-    @whole_ids("supersedes", "corrects", "derived_from", "revises")
+    @writing("supersedes", "corrects", "derived_from", "revises")
     def remember(
         self,
         statement: Annotated[str, Field(min_length=1)],
@@ -94,7 +93,6 @@ class Writes(Tools):
         content: dict[str, Any] | None = None,
         id: str | None = None,
         if_number: IfNumber = None,
-        ctx: Context | None = None,
     ) -> answers.Remembered:
         """Know something from now on or valid_from; said again it is confirmed. Says what it replaced, contradicts, shakes."""
         if not statement.strip():
@@ -106,27 +104,27 @@ class Writes(Tools):
         }
         new = _Statement(
             statement, kind, {"says": statement, **(content or {})}, statement if content else None, key, tags,
-            valid_from, valid_to, reason, source, id, linked, author=self._desk.who(ctx),
+            valid_from, valid_to, reason, source, id, linked,
         )  # fmt: skip
-        before = self._desk.view()
+        before = self.desk.view()
         if revises is None and if_number is not None:
             raise InvalidError("if_number= is of a node that revises= names. Leave it out for something new.")
         known = None if revises is not None else self._known(new)
-        with self._desk.writing(new.author) as written:
+        with self.desk.writing() as written:
             node = self._write(new, known, revises, if_number)
         return _remembered("new" if revises is None else "revised", node, before, written)
 
+    @writing()
     def remember_many(
         self,
         statements: Annotated[
             list[dict[str, Any]], Field(min_length=1, description="each with arguments of remember")
         ],
-        ctx: Context | None = None,
     ) -> answers.RememberedMany:
         """Several at once: all or none."""
-        before, author = self._desk.view(), self._desk.who(ctx)
-        made = [self._given(number, each, author) for number, each in enumerate(statements, 1)]
-        with self._desk.writing(author) as written:
+        before = self.desk.view()
+        made = [self._given(number, each) for number, each in enumerate(statements, 1)]
+        with self.desk.writing() as written:
             done = [self._write(new, known, None, None) for new, known in made]
         told = [_remembered("new", node, before, written) for node in done]
         return written.answer(
@@ -138,7 +136,7 @@ class Writes(Tools):
             now_shaky=_once(thing for each in told for thing in each.now_shaky),
         )
 
-    def _given(self, number: int, given: dict[str, Any], author: str) -> tuple[_Statement, Node | None]:
+    def _given(self, number: int, given: dict[str, Any]) -> tuple[_Statement, Node | None]:
         """One of several statements, and what says it already. Raises InvalidError for one that is none."""
         for name in given:
             if name not in _FIELDS:
@@ -152,11 +150,11 @@ class Writes(Tools):
             name: [value] if isinstance(value := given.get(name) or [], str) else value
             for name in ("tags", *_LINKS)
         }
-        linked = {name: self._desk.whole(lists[name]) for name in _LINKS}
+        linked = {name: self.desk.whole(lists[name]) for name in _LINKS}
         said = {name: given.get(name) for name in ("key", "valid_from", "valid_to", "reason", "source", "id")}
         new = _Statement(
             statement=text, kind=given.get("kind") or "fact", content={"says": text, **(content or {})}, text=text if content else None,
-            tags=lists["tags"] or None, linked=linked, author=author, **said,
+            tags=lists["tags"] or None, linked=linked, **said,
         )  # fmt: skip
         return new, self._known(new)
 
@@ -167,14 +165,14 @@ class Writes(Tools):
 
     def _origin(self, new: _Statement) -> str:
         """Where a statement is from: the agent itself, unless it says otherwise."""
-        return new.source or self._desk.origin(new.author)
+        return new.source or self.desk.origin()
 
     def _confirm(self, known: Node, new: _Statement) -> Node:
-        self._desk.store.confirm(known.id, reason=new.reason or "stated again", source=self._origin(new))
+        self.desk.store.confirm(known.id, reason=new.reason or "stated again", source=self._origin(new))
         return known
 
     def _add(self, new: _Statement) -> Node:
-        return self._desk.store.add_node(
+        return self.desk.store.add_node(
             new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
             valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), **new.linked,
         )  # fmt: skip
@@ -184,7 +182,7 @@ class Writes(Tools):
             raise InvalidError(
                 "revises= describes a node anew; key=, id=, supersedes=, corrects= and derived_from= are for something new. Leave them out."
             )
-        return self._desk.store.revise(
+        return self.desk.store.revise(
             id, new.content, valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason,
             source=self._origin(new), text=new.text, tags=new.tags, trigger="agent", if_number=if_number,
         )  # fmt: skip
@@ -194,10 +192,10 @@ class Writes(Tools):
         if new.key or new.id or new.valid_to or any(new.linked.values()):
             return None
         always = (new.valid_from or "").strip().lower() == "beginning"
-        view = self._desk.view()
+        view = self.desk.view()
         if new.valid_from:
             since = iso(BEGINNING) if always else new.valid_from
-            view = self._desk.view(moment(view._time(since, "valid_from")).isoformat())
+            view = self.desk.view(moment(view._time(since, "valid_from")).isoformat())
         alike = recall.recall(
             view, new.statement.replace(":", " "), _ALIKE, kinds=new.kind, standing=UPRIGHT, hops=0
         )
@@ -209,21 +207,20 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ amend
 
-    @whole_ids("id")
+    @writing("id")
     def amend(
         self,
         id: Id,
-        fields: Annotated[dict[str, Any], Field(min_length=1)],
+        fields: Annotated[dict[str, Any], Field(min_length=1, json_schema_extra={"minProperties": 1})],
         reason: Reason = None,
         valid_from: str | None = None,
         valid_to: str | None = None,
         source: Rare = None,
         if_number: IfNumber = None,
-        ctx: Context | None = None,
     ) -> answers.Remembered:
         """Change some fields of a content, over all or part of its time."""
-        store, before = self._desk.store, self._desk.view()
-        with self._desk.writing(self._desk.who(ctx)) as written:
+        store, before = self.desk.store, self.desk.view()
+        with self.desk.writing() as written:
             done = store.amend(
                 id,
                 fields,
@@ -237,7 +234,7 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ record_event
 
-    @whole_ids("related_to")
+    @writing("related_to")
     def record_event(
         self,
         type: Annotated[str, Field(description="e.g. error, fix, deploy; TEXT: a message")],
@@ -252,13 +249,12 @@ class Writes(Tools):
         span_id: Rare = None,
         parent_span_id: Rare = None,
         id: Rare = None,
-        ctx: Context | None = None,
     ) -> answers.Happened:
         """Record what happened; what recurs is counted."""
-        name, store = self._desk.who(ctx), self._desk.store
-        with self._desk.writing(name) as written:
+        store = self.desk.store
+        with self.desk.writing() as written:
             done = store.record_event(
-                type, description, id=id, occurred_at=occurred_at, source=source, origin="agent", agent=name,
+                type, description, id=id, occurred_at=occurred_at, source=source, origin="agent", agent=self.desk.who(),
                 related_to=related_to, metadata=metadata, thread=thread, sender=sender, trace_id=trace_id, span_id=span_id,
                 parent_span_id=parent_span_id,
             )  # fmt: skip
@@ -266,7 +262,7 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ supersede
 
-    @whole_ids("old", "by")
+    @writing("old", "by")
     def supersede(
         self,
         old: str,
@@ -274,17 +270,16 @@ class Writes(Tools):
         reason: Reason = None,
         valid_from: str | None = None,
         if_number: IfNumber = None,
-        ctx: Context | None = None,
     ) -> answers.Replaced:
         """The world moved on: `old` was true until `by` began."""
-        name, store = self._desk.who(ctx), self._desk.store
-        with self._desk.writing(name) as written:
+        store = self.desk.store
+        with self.desk.writing() as written:
             link = store.supersede(
                 old,
                 by=by,
                 reason=reason,
                 valid_from=valid_from,
-                created_by=self._desk.origin(name),
+                created_by=self.desk.origin(),
                 if_number=if_number,
             )[0]
         return written.answer(
@@ -297,7 +292,7 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ retract
 
-    @whole_ids("id")
+    @writing("id", destructive=True)
     def retract(
         self,
         id: Id,
@@ -306,15 +301,14 @@ class Writes(Tools):
         valid_to: str | None = None,
         ended_at: str | None = None,
         if_number: IfNumber = None,
-        ctx: Context | None = None,
     ) -> answers.TakenBack:
         """It should not have been said, in all or part of its time. With ended_at: it was true until then."""
         if ended_at is not None and (valid_from or valid_to):
             raise InvalidError(
                 "ended_at= says it was true until then; valid_from= and valid_to= take back a part. Give the one or the others."
             )
-        store, before = self._desk.store, self._desk.view()
-        with self._desk.writing(self._desk.who(ctx)) as written:
+        store, before = self.desk.store, self.desk.view()
+        with self.desk.writing() as written:
             if ended_at is not None:
                 store.end(id, at=ended_at, reason=reason, if_number=if_number)
             else:
@@ -332,20 +326,20 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ undo
 
+    @writing()
     def undo(
         self,
         tx: Annotated[str, Field(min_length=1, description="`tx` of its answer")],
         reason: Annotated[str, Field(min_length=1)],
-        ctx: Context | None = None,
     ) -> answers.Undone:
         """Take back a slip: all that one call wrote."""
-        store, before = self._desk.store, self._desk.view()
-        done = store.undo(tx, reason=reason, author=self._desk.who(ctx))
+        store, before = self.desk.store, self.desk.view()
+        done = store.undo(tx, reason=reason, author=self.desk.who())
         of = moment(instant(done.subject))
         changes = undone = _changes(store, of)
         while undone and undone[0].verb == "undo":  # the undo of an undo is about what that took back
             undone = _changes(store, moment(instant(undone[0].subject)))
-        view = self._desk.view()
+        view = self.desk.view()
         ids = _concerned(view, undone)
         again = [each for id in ids for each in _again(view, before, id)]
         closed = [link.target for id in ids for link in view.supersedes(id)]
@@ -359,12 +353,12 @@ class Writes(Tools):
             things=tuple(things(view, [view.inspect(id).node for id in ids[:_SHOWN]])),
             holds_again=_once([*again, *things(view, firm)])[:_SHOWN],
             now_shaky=tuple(_newly_shaken(view, before, [*ids, *closed])),
-            readers=self._desk.readers(tx=done.tx),
+            readers=self.desk.readers(tx=done.tx),
         )
 
     # ------------------------------------------------------------------ link
 
-    @whole_ids("source", "target", "also")
+    @writing("source", "target", "also")
     def link(
         self,
         source: str,
@@ -380,18 +374,16 @@ class Writes(Tools):
         valid_to: Rare = None,
         also: Annotated[Sequence[Sequence[str]], Field(description="more [source, target] pairs")] = (),
         history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
-        ctx: Context | None = None,
     ) -> answers.Linked:
         """Say `source kind target`."""
-        store, before = self._desk.store, self._desk.view()
-        name = self._desk.who(ctx)
+        store, before = self.desk.store, self.desk.view()
         for pair in also:
             if len(pair) != 2:
                 raise InvalidError(f"also has {list(pair)!r}, which is no pair. Give [source, target].")
-        with self._desk.writing(name) as written:
+        with self.desk.writing() as written:
             made = [
                 store.link(
-                    one, kind, other, reason=reason, strength=strength, created_by=self._desk.origin(name),
+                    one, kind, other, reason=reason, strength=strength, created_by=self.desk.origin(),
                     confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
                     history=history,
                 )
@@ -403,7 +395,7 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ unlink
 
-    @whole_ids("source", "target")
+    @writing("source", "target", destructive=True)
     def unlink(
         self,
         source: str,
@@ -412,11 +404,10 @@ class Writes(Tools):
         reason: Annotated[str, Field(min_length=1)],
         valid_from: Rare = None,
         valid_to: Rare = None,
-        ctx: Context | None = None,
     ) -> answers.Unlinked:
         """Stop believing a link."""
-        store = self._desk.store
-        with self._desk.writing(self._desk.who(ctx)) as written:
+        store = self.desk.store
+        with self.desk.writing() as written:
             said = {"source": source, "kind": kind, "target": target}
             store.unlink(**said, valid_from=valid_from, valid_to=valid_to, reason=reason)
         ends = {"source": written.thing(source), "target": written.thing(target)}
@@ -424,28 +415,27 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ resolve
 
-    @whole_ids("id", "other", "keep")
+    @writing("id", "other", "keep", destructive=True)
     def resolve(
         self,
         id: str,
         other: str,
         keep: Annotated[str, Field(description="the right id, or both")],
         reason: Annotated[str, Field(min_length=1)],
-        ctx: Context | None = None,
     ) -> answers.Decided:
         """Decide which of two that contradict each other is right."""
-        store = self._desk.store
+        store = self.desk.store
         found = [
             each
-            for each in self._desk.view().contradictions(of=id)
+            for each in self.desk.view().contradictions(of=id)
             if {each.source.id, each.target.id} == {id, other}
         ]
         if not found:
-            self._desk.view().inspect(id), self._desk.view().inspect(other)
+            self.desk.view().inspect(id), self.desk.view().inspect(other)
             raise NotFoundError(
                 f"{id!r} and {other!r} do not contradict each other, or that is decided already."
             )
-        with self._desk.writing(self._desk.who(ctx)) as written:
+        with self.desk.writing() as written:
             store.resolve(found[0], keep=keep, reason=reason)
         fallen = () if keep == "both" else _shaken(written.view, other if keep == id else id)
         both = (written.thing(id), written.thing(other))
@@ -453,17 +443,17 @@ class Writes(Tools):
 
     # ------------------------------------------------------------------ forget
 
+    @writing(destructive=True, erases=True)
     def forget(
         self,
         id: str,
         reason: Annotated[str, Field(min_length=1)],
-        ctx: Context | None = None,
     ) -> answers.Forgotten:
         """Erase a secret from every file and the past. Cannot be undone."""
-        before, readers = self._desk.view().at.tx, self._desk.readers(id)
-        trunk: Any = self._desk.store  # a branch refuses it in its words
-        trunk.erase(id, reason=reason, author=self._desk.who(ctx))
-        view = self._desk.view()
+        before, readers = self.desk.view().at.tx, self.desk.readers(id)
+        trunk: Any = self.desk.store  # a branch refuses it in its words
+        trunk.erase(id, reason=reason, author=self.desk.who())
+        view = self.desk.view()
         done = [each.tx for each in view.operations(id) if each.tx > before]
         return answers.Forgotten(
             at=at(view),

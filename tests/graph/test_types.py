@@ -22,7 +22,7 @@ from tests.support.served import TOKENS, Wire, serve_in_thread
 
 pytest.importorskip("mcp")
 from graphstore.mcp.desk import Desk
-from graphstore.mcp.graph_tools import Graph
+from graphstore.mcp.graph_tools import GraphTools
 
 pytestmark = [pytest.mark.in_process("opens its own store, behind every door"), pytest.mark.driver]
 
@@ -127,7 +127,7 @@ def test_a_type_is_the_same_through_every_door(
     assert same(value, found.single()["x"]), found.single()["x"]
     assert same(value, remote.connect(url, TOKENS.write).query(asked(text)).single()["x"])
     assert [{"x": shown}] == Wire(url, TOKENS.read).post("/query", {"cypher": asked(text)})["rows"]
-    assert [[shown]] == Graph(Desk(kept)).cypher(asked(text)).model_dump(mode="json")["rows"]
+    assert [[shown]] == GraphTools(Desk(kept)).cypher(query=asked(text)).model_dump(mode="json")["rows"]
     assert [{"x": shown}] == json.loads(printing.json_text(found.legible()))
 
 

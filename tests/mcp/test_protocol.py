@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 from graphstore import mcp as door
+from graphstore.mcp.desk import Desk
 from tests.support.agent import Agent, agent
 
 pytestmark = pytest.mark.in_process("its tools ask the store in process")
@@ -695,16 +696,14 @@ def test_every_refusal_by_the_store_ends_with_a_call(ana):
             assert "Next: call" in ana.refused(tool, **arguments), tool
 
 
-def test_a_fault_of_the_server_is_named_and_tells_no_more(told, caplog):
-    made = door.server(told)
-
-    def broken(id: str) -> None:
+def test_a_fault_of_the_server_is_named_and_tells_no_more(told, caplog, monkeypatch):
+    def broken(*given: object) -> None:
         raise ZeroDivisionError("/home/somebody/secret")
 
-    made.add_tool(broken, name="broken")
-    with agent(made) as one:
-        text = one.refused("broken", id="x")
-    assert "broken failed unexpectedly: ZeroDivisionError" in text
+    monkeypatch.setattr(Desk, "asking", broken)
+    with agent(door.server(told)) as one:
+        text = one.refused("get", id="tokens")
+    assert "get failed unexpectedly: ZeroDivisionError" in text
     assert "secret" not in text
     assert "secret" in caplog.text
 

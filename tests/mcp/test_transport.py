@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import graphstore
 from graphstore import InvalidError
-from graphstore.cli.command_line import app
 
 pytest.importorskip("mcp")
 from mcp import StdioServerParameters, stdio_client
@@ -275,13 +273,14 @@ def test_a_store_that_another_process_has_open_is_served_too(folder):
         assert "agent" == store.node("agent").id
 
 
-def test_without_the_sdk_it_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "graphstore.mcp.transport", raising=False)
-    monkeypatch.setitem(sys.modules, "mcp.server.transport_security", None)
-    done = CliRunner().invoke(app, ["mcp", str(tmp_path / "x.gs")])
+def test_without_the_sdk_it_says_what_to_install(tmp_path):
+    without = "import sys\nsys.modules['mcp'] = None\nfrom graphstore.cli.command_line import main\nmain()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", without, "mcp", tmp_path / "x.gs"], capture_output=True, text=True, cwd=ROOT
+    )
 
     assert (1, "error: agents need mcp. Install it: pip install 'graphstore[mcp]'\n") == (
-        done.exit_code,
+        done.returncode,
         done.stderr,
     )
     assert not (tmp_path / "x.gs").exists()

@@ -28,7 +28,7 @@ from tests.support.served import TOKENS, Wire, serve_in_thread
 
 mcp = pytest.importorskip("mcp")
 from graphstore import mcp as door  # noqa: E402
-from graphstore.mcp.protocol import message_of  # noqa: E402
+from graphstore.mcp.messages import message_of  # noqa: E402
 from tests.support.agent import Agent, agent  # noqa: E402
 
 pytestmark = pytest.mark.in_process("has a server of its own")
@@ -411,8 +411,8 @@ def test_other_doors_refuse_a_name_that_is_twice_in_one_object(disk_store, serve
     asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
     message = json.dumps(asked)[:-1] + ', "params": {"name": "search", "name": "get"}}'
     refused = message_of(message)
-    assert 7 == refused.id
-    assert refused.error.message.startswith(
+    assert 7 == refused["id"]
+    assert refused["error"]["message"].startswith(
         "the message has 'name' twice in one object. Give each name once."
     )
     assert not disk_store.changes()

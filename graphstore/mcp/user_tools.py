@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from graphstore.context import observer, sections, working
@@ -16,7 +15,8 @@ from graphstore.context.observer import Observer
 from graphstore.errors import InvalidError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, fields
-from graphstore.mcp.desk import BUDGET, Budget, Question, Rare, Tools, Tx, Valid, asks, parts
+from graphstore.mcp.desk import BUDGET, Budget, Question, Rare, Tx, Valid, parts
+from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.mcp.write_tools import happened
 from graphstore.memory import memory
 from graphstore.search.search import words
@@ -123,12 +123,12 @@ class Scores(answers.Answer):
         yield from map(str, self.scores) if self.scores else ("No outcome is known.",)
 
 
-class Rooms(Tools):
+class UserTools(Tools):
     """The tools."""
 
     # ------------------------------------------------------------------ agents' sessions
 
-    @asks()
+    @reading()
     def sessions(
         self,
         question: Question,
@@ -150,6 +150,7 @@ class Rooms(Tools):
 
     # ------------------------------------------------------------------ what to know before an answer
 
+    @reading()
     def context(
         self,
         user: str,
@@ -160,12 +161,12 @@ class Rooms(Tools):
         budget_tokens: Budget = BUDGET,
     ) -> Told:
         """What to know before you answer a user: their files, scratchpad, observations, what the query calls to mind, the latest messages."""
-        view = self._desk.view(valid, tx)
+        view = self.desk.view(valid, tx)
         found = sections.context(view, user, thread, query, budget_tokens)
         out = sum(each.count for each in found.left_out)
         return Told(at=at(view), left_out=out, context=found.text, note=found.note)
 
-    @asks()
+    @reading()
     def layers(
         self,
         question: Question,
@@ -191,7 +192,7 @@ class Rooms(Tools):
         return question.page(Layers, parts("hits", hits), note=found.note)
 
     def _counted(self, view: View) -> list[LayerLine]:
-        kept = memory.Memory(self._desk.store).layers
+        kept = memory.Memory(self.desk.store).layers
         return [
             LayerLine(
                 layer=each.layer,
@@ -199,10 +200,10 @@ class Rooms(Tools):
                 expiring=each.expiring,
                 days=_days(kept.get(each.layer or "")),
             )
-            for each in memory.Memory(self._desk.store).stats(view).layers
+            for each in memory.Memory(self.desk.store).stats(view).layers
         ]
 
-    @asks()
+    @reading()
     def expertise(
         self,
         question: Question,
@@ -219,6 +220,7 @@ class Rooms(Tools):
 
     # ------------------------------------------------------------------ what is written
 
+    @writing()
     def keep(
         self,
         text: str,
@@ -229,13 +231,12 @@ class Rooms(Tools):
         tags: list[str] | None = None,
         source: Rare = None,
         valid_from: Rare = None,
-        ctx: Context | None = None,
     ) -> answers.Remembered:
         """Keep a text in a layer of memory, for as long as the layer keeps things."""
-        before = self._desk.view()
+        before = self.desk.view()
         since = None if valid_from is None else moment(before._time(valid_from, "valid_from"))
-        with self._desk.writing(self._desk.who(ctx)) as written:
-            node = memory.Memory(self._desk.store).remember(
+        with self.desk.writing() as written:
+            node = memory.Memory(self.desk.store).remember(
                 text, layer=layer, user=user, thread=thread, key=key, tags=tags or (), source=source, valid_from=since,
             )  # fmt: skip
         closed = [link for link in written.view.supersedes(node.id) if link.recorded_at > before.at.tx]
@@ -246,17 +247,17 @@ class Rooms(Tools):
             closed=tuple(written.thing(link.target) for link in closed),
         )
 
+    @writing()
     def scratchpad(
         self,
         user: str,
         text: Annotated[str, Field(description="blank: clear it")],
         thread: Annotated[str | None, Field(description="none: the user's own")] = None,
         append: Annotated[bool, Field(description="a line more, not instead")] = False,
-        ctx: Context | None = None,
     ) -> Noted:
         """Note on a scratchpad what `context` shows from now on."""
-        store = self._desk.store
-        with self._desk.writing(self._desk.who(ctx)) as written:
+        store = self.desk.store
+        with self.desk.writing() as written:
             if not text.strip():
                 working.clear(store, user, thread)
             else:
@@ -264,6 +265,7 @@ class Rooms(Tools):
         pad = working.get(written.view, user, thread)
         return written.answer(Noted, pad=None if pad is None else pad.text)
 
+    @writing()
     def observe(
         self,
         user: str,
@@ -272,28 +274,26 @@ class Rooms(Tools):
         sender: str | None = None,
         occurred_at: str | None = None,
         end: bool = False,
-        ctx: Context | None = None,
     ) -> Noticed:
         """Give the observer a message of a conversation: enough of them become observations, which `context` shows."""
-        name, watching = self._desk.who(ctx), Observer(self._desk.store)
-        with self._desk.writing(name) as written:
+        watching = Observer(self.desk.store)
+        with self.desk.writing() as written:
             whose: dict[str, Any] = {"user": user, "thread": thread, "sender": sender}
-            watching.enqueue(message, **whose, occurred_at=occurred_at, end=end, author=name)
+            watching.enqueue(message, **whose, occurred_at=occurred_at, end=end, author=self.desk.who())
         return written.answer(Noticed, waiting=len(observer.queue(written.view, user, thread)))
 
+    @writing()
     def record_outcome(
         self,
         domain: str,
         outcome: Outcome,
         note: str | None = None,
         occurred_at: str | None = None,
-        ctx: Context | None = None,
     ) -> answers.Happened:
         """Note how something in a domain ended: expertise counts it."""
-        name = self._desk.who(ctx)
-        with self._desk.writing(name) as written:
+        with self.desk.writing() as written:
             done = working.record_outcome(
-                self._desk.store, domain, outcome, note=note, occurred_at=occurred_at, agent=name
+                self.desk.store, domain, outcome, note=note, occurred_at=occurred_at, agent=self.desk.who()
             )
         return happened(written, done)
 

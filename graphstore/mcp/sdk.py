@@ -1,0 +1,135 @@
+"""The protocol's SDK, whose releases 1 and 2 have other names for the same parts. What a handler takes and gives is JSON, as on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.shared import exceptions
+from mcp.shared.message import SessionMessage
+
+from graphstore.values.text import line
+
+Json = dict[str, Any]
+Handler = Callable[["Client", Json], Awaitable[Json]]
+
+INVALID_PARAMS, INTERNAL_ERROR = types.INVALID_PARAMS, types.INTERNAL_ERROR
+_NAMES = {
+    "tools/list": "ListTools",
+    "tools/call": "CallTool",
+    "resources/list": "ListResources",
+    "resources/templates/list": "ListResourceTemplates",
+    "resources/read": "ReadResource",
+    "prompts/list": "ListPrompts",
+    "prompts/get": "GetPrompt",
+    "completion/complete": "Complete",
+    "logging/setLevel": "SetLevel",
+}
+"""The methods of the protocol that a server may answer, and how the SDK names their types."""
+
+
+class Client:
+    """Who sent the request at hand. Without a `context` it is a caller in this process."""
+
+    def __init__(self, context: Any = None) -> None:
+        self._context = context
+        self.session: Any = None if context is None else context.session
+
+    @property
+    def name(self) -> str:
+        """Return the name that the client gives when it connects, `agent` without one."""
+        params = getattr(self.session, "client_params", None)
+        if params is None:
+            return "agent"
+        info = params.client_info if hasattr(params, "client_info") else params.clientInfo
+        return line(info.name) or "agent"
+
+    @property
+    def scope(self) -> Json:
+        """Return what ASGI knows of the request, nothing where it did not come over HTTP."""
+        request = getattr(self._context, "request", None)
+        return {} if request is None else request.scope
+
+    async def report_progress(self, seconds: float, message: str) -> None:
+        """Report how far the request is, if the client asked for that."""
+        if hasattr(self.session, "report_progress"):
+            await self.session.report_progress(seconds, None, message)
+            return
+        meta = getattr(self._context, "meta", None)
+        token = getattr(meta, "progressToken", None)
+        if token is not None:
+            request = str(self._context.request_id)
+            await self.session.send_progress_notification(token, seconds, None, message, request)
+
+    async def log(self, level: str, text: str) -> None:
+        """Send a line of the log. A client that has gone gets none."""
+        if self.session is not None:
+            request = str(self._context.request_id)
+            with suppress(Exception):
+                await self.session.send_log_message(level, text, "graphstore", request)
+
+
+CLIENT: ContextVar[Client] = ContextVar("client", default=Client())  # noqa: B039 - it has no state
+"""Who sent the request that is answered."""
+
+
+def handle(server: Server[Any], method: str, handler: Handler) -> None:
+    """Have a server answer a method by a handler."""
+    name = _NAMES[method]
+    result: Any = getattr(types, f"{name}Result", types.EmptyResult)
+
+    async def answered(context: Any, params: Any) -> Any:
+        given = {} if params is None else params.model_dump(by_alias=True)
+        return result.model_validate(await handler(Client(context), given))
+
+    async def answered_in_release_1(request: Any) -> Any:
+        found = await answered(protocol.request_context, getattr(request, "params", None))
+        return types.ServerResult(found)  # type: ignore[operator]
+
+    protocol: Any = server
+    if hasattr(server, "request_handlers"):
+        protocol.request_handlers[getattr(types, f"{name}Request")] = answered_in_release_1
+    else:
+        params = getattr(types, f"{name}RequestParams", types.PaginatedRequestParams)
+        protocol.add_request_handler(method, params, answered)
+
+
+def let_listen(server: Server[Any]) -> None:
+    """Let clients listen for changes of the lists, where the release knows that. No list changes."""
+    with suppress(ImportError):
+        from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+        params = types.SubscriptionsListenRequestParams
+        server.add_request_handler("subscriptions/listen", params, ListenHandler(InMemorySubscriptionBus()))
+
+
+def refusal(message: str, code: int = INVALID_PARAMS, data: Any = None) -> Exception:
+    """Return the error by which a handler refuses a request."""
+    sdk: Any = exceptions
+    error: Exception = (
+        sdk.MCPError(code=code, message=message, data=data)
+        if hasattr(sdk, "MCPError")
+        else sdk.McpError(types.ErrorData(code=code, message=message, data=data))
+    )
+    return error
+
+
+def check_message(text: str) -> None:
+    """Raise ValueError for a text that is no JSON-RPC message."""
+    sdk: Any = types
+    if hasattr(sdk, "jsonrpc_message_adapter"):
+        sdk.jsonrpc_message_adapter.validate_json(text, by_name=False)
+    else:
+        sdk.JSONRPCMessage.model_validate_json(text)
+
+
+def error_message(answer: Json) -> SessionMessage:
+    """Return an answer that is an error as a message that is sent. Its id may be null."""
+    error: Any = types.JSONRPCError.model_construct(**{**answer, "error": types.ErrorData(**answer["error"])})
+    if hasattr(types.JSONRPCMessage, "model_construct"):
+        error = types.JSONRPCMessage.model_construct(root=error)
+    return SessionMessage(error)

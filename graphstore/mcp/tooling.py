@@ -1,0 +1,227 @@
+"""Methods as tools: what a tool may do is said where its method is defined, and its arguments are those of the method."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from functools import cached_property, partial, wraps
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+
+from anyio import CapacityLimiter, create_task_group, sleep, to_thread
+from pydantic import BaseModel, create_model
+from pydantic.fields import FieldInfo
+
+from graphstore.errors import EngineError
+from graphstore.graph import engine
+from graphstore.mcp.desk import PAGED, Desk, Rare
+from graphstore.mcp.schemas import input_schema, output_schema, read
+from graphstore.mcp.sdk import CLIENT, Client
+from graphstore.values.doors import through
+from graphstore.values.text import clean
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+_TRIES = 3  # of a call whose transaction was not kept
+_PROGRESS_SECONDS = 1.0
+_WIRE: dict[str, Any] = {"mode": "json", "exclude_none": True, "by_alias": True}
+
+
+class Traits(NamedTuple):
+    """What a tool may do, and how its arguments are taken.
+
+    Args:
+        ids: the arguments that are ids, as agents give them: a unique beginning of a generated id is made whole.
+        rare: those of the arguments of a page that are not listed.
+        slow: whether it may run for long.
+        erases: whether it is offered only where erasing is allowed.
+    """
+
+    ids: Collection[str] = ()
+    rare: Collection[str] = ()
+    reads: bool = True
+    destructive: bool = False
+    idempotent: bool = False
+    slow: bool = False
+    erases: bool = False
+
+
+def reading(
+    *ids: str, rare: Collection[str] = (), slow: bool = False
+) -> Callable[[Callable[..., A]], Callable[..., A]]:
+    """Make a tool of a method that reads. If it takes a `Question` first, the tool takes the coordinate, the budget and the cursor instead."""
+    return _marked(Traits(ids, rare, slow=slow))
+
+
+def writing(
+    *ids: str, destructive: bool = False, idempotent: bool = False, erases: bool = False
+) -> Callable[[Callable[..., A]], Callable[..., A]]:
+    """Make a tool of a method that writes."""
+    return _marked(Traits(ids, (), False, destructive, idempotent, erases=erases))
+
+
+def _marked(traits: Traits) -> Callable[[Callable[..., A]], Callable[..., A]]:
+    def mark(method: Callable[..., A]) -> Callable[..., A]:
+        answers_a_question = "question" in method.__code__.co_varnames[1:2]
+
+        @wraps(method)
+        def called(self: Tools, **given: Any) -> A:
+            desk = self.desk
+            given = {
+                name: desk.whole(value) if name in traits.ids else value for name, value in given.items()
+            }
+            if not answers_a_question:
+                return method(self, **given)
+            page = {name: given.pop(name) for name in PAGED if name in given}
+            return method(self, desk.question(method.__name__, given, **page), **given)
+
+        called.traits = traits  # type: ignore[attr-defined]
+        return called
+
+    return mark
+
+
+class Tools:
+    """Methods that are tools, at one desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+
+class Tool:
+    """A method as the protocol knows it. Its types are looked at when it is listed, and checked when it is called."""
+
+    def __init__(self, method: Callable[..., Any], titled: bool) -> None:
+        self._method, self.name = method, method.__name__
+        self.traits: Traits = method.traits  # type: ignore[attr-defined]
+        self._title = self.name.replace("_", " ").capitalize() if titled else None
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(inspect.unwrap(self._method), eval_str=True)
+
+    @cached_property
+    def fields(self) -> dict[str, FieldInfo]:
+        """Return the arguments by name."""
+        _, *own = self._signature.parameters.values()
+        annotated = {each.name: (each.annotation, each.default) for each in own}
+        if annotated.pop("question", None):
+            annotated |= {
+                name: (Rare if name in self.traits.rare else kind, default)
+                for name, (kind, default) in PAGED.items()
+            }
+        return {
+            name: FieldInfo.from_annotation(kind)
+            if default is inspect.Parameter.empty
+            else FieldInfo.from_annotated_attribute(kind, default)
+            for name, (kind, default) in annotated.items()
+        }
+
+    @cached_property
+    def _model(self) -> type[BaseModel]:
+        fields: Any = {name: (field.annotation, field) for name, field in self.fields.items()}
+        return create_model(f"{self.name}Arguments", **fields)
+
+    def listed(self, said_once: str = "") -> dict[str, Any]:
+        """Return the tool as a client lists it. Hints are given where they are not as the protocol takes them for granted."""
+        traits = self.traits
+        hints = {
+            "readOnlyHint": traits.reads or None,
+            "destructiveHint": None if traits.reads else traits.destructive,
+            "idempotentHint": traits.idempotent or None,
+        }
+        tool = {
+            "name": self.name,
+            "title": self._title,
+            "description": " ".join(f"{self._method.__doc__} {said_once}".split()),
+            "inputSchema": input_schema(self.fields),
+            "outputSchema": output_schema(self._signature.return_annotation),
+            "annotations": {name: hint for name, hint in hints.items() if hint is not None},
+        }
+        return {name: value for name, value in tool.items() if value is not None}
+
+    def call(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer: structured, and as text. Raises ValidationError for arguments of a wrong type, and what the store raises."""
+        answer = self._answered(read(self._model, given))
+        texts = [answer.text(), *getattr(answer, "notes_beside", tuple)()]
+        return {
+            "content": [{"type": "text", "text": clean(text)} for text in texts],
+            "structuredContent": answer.model_dump(**_WIRE),
+        }
+
+    @through("mcp")
+    def _answered(self, arguments: dict[str, Any]) -> Any:
+        """Return what the method gives. It is called again where nothing of it was kept: the server that held its transaction has ended, and another is
+        there."""
+        for _ in range(_TRIES - 1):
+            try:
+                return self._method(**arguments)
+            except EngineError as error:
+                if error.outcome != "not kept":
+                    raise
+        return self._method(**arguments)
+
+
+def tools_of(groups: Iterable[Tools], titled: bool) -> list[Tool]:
+    """Return the tools of some groups, in the order in which their methods are defined."""
+    return [
+        Tool(getattr(group, name), titled)
+        for group in groups
+        for name, method in vars(type(group)).items()
+        if hasattr(method, "traits")
+    ]
+
+
+# ---------------------------------------------------------------- in threads
+
+
+class SlowCalls:
+    """Runs what may take long: only so many at once, so that threads are left for others. Each is stopped when its caller has gone."""
+
+    def __init__(self, at_once: int) -> None:
+        self._limiter = CapacityLimiter(at_once)
+        self._running: set[threading.Event] = set()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return what `work` gives, done in a thread, and report meanwhile that it goes on. If this is cancelled, the thread ends at once by itself."""
+        stopping = threading.Event()
+        self._running.add(stopping)
+        failed = None
+        try:
+            async with create_task_group() as others:
+                others.start_soon(_report, CLIENT.get())
+                try:
+                    found = await to_thread.run_sync(
+                        partial(_stoppable, work, stopping), abandon_on_cancel=True, limiter=self._limiter
+                    )
+                except Exception as error:  # not out of the group, which would make a group of it
+                    failed = error
+                others.cancel_scope.cancel()
+            if failed is not None:
+                raise failed
+            return found
+        finally:
+            stopping.set()
+            self._running.discard(stopping)
+
+    def stop(self) -> None:
+        """Stop all that runs; for any thread."""
+        for stopping in list(self._running):
+            stopping.set()
+
+
+async def _report(client: Client) -> None:
+    began = monotonic()
+    while True:
+        await sleep(_PROGRESS_SECONDS)
+        seconds = round(monotonic() - began, 1)
+        with suppress(Exception):  # a client that has gone
+            await client.report_progress(seconds, f"it runs since {seconds} s")
+
+
+def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
+    with engine.stopped_by(stopping):
+        return work()
