@@ -25,6 +25,9 @@ EXTRAS = "git,server,mcp,shell,notebook,otel,cloudevents,prov,vectors,pandas,pol
 TESTS = ("api", "bad_input", "properties", "view_query", "git", "slots", "timeline")
 """Tests of the wheel, by the names of their files: the verbs, the graph, the files. Where all tests run, the first shows that it works."""
 
+OLDEST_MCP = "mcp==1.22.0"
+"""The oldest release of the SDK that the extra `mcp` admits; the other tests run on the newest."""
+
 IMPORTS = """
 import importlib, sys
 from graphstore.errors import GraphStoreError
@@ -174,7 +177,11 @@ def use(wheel: Path, python: str, below: Path, tree: Path) -> None:
     names = TESTS[:1] if is_ours else TESTS
     tests = [str(path) for name in names for path in sorted((tree / "tests").rglob(f"test_{name}.py"))]
     assert len(tests) == len(names), tests
-    run(inside / "python", "-m", "pytest", "-x", "-m", "not rest", "-p", "no:cacheprovider", *tests, cwd=tree)
+    pytest = (inside / "python", "-m", "pytest", "-x", "-p", "no:cacheprovider")
+    run(*pytest, "-m", "not rest", *tests, cwd=tree)
+    if is_ours:
+        run(*pip, "install", OLDEST_MCP)
+        run(*pytest, "-m", "rest", tree / "tests" / "mcp" / "test_sdk_releases.py", cwd=tree)
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:

@@ -128,7 +128,7 @@ def check_message(text: str) -> None:
 
 
 def error_message(answer: Json) -> SessionMessage:
-    """Return an answer that is an error as a message that is sent. Its id may be null."""
+    """Return an answer that is an error as a message that is sent. Its id may be null; release 1 leaves that out."""
     error: Any = types.JSONRPCError.model_construct(**{**answer, "error": types.ErrorData(**answer["error"])})
     if hasattr(types.JSONRPCMessage, "model_construct"):
         error = types.JSONRPCMessage.model_construct(root=error)

@@ -146,7 +146,7 @@ def test_the_version_that_demands_batches_is_not_agreed_on(url, asked, given):
 def test_kinds_are_completed_and_a_slow_query_tells_that_it_goes_on(tmp_path):
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
-    from mcp_types import ResourceTemplateReference
+    from mcp.types import ResourceTemplateReference
 
     place = tmp_path / "memory.gs"
     with graphstore.open(place) as store:

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from graphstore import GraphStore, InvalidError, timeline
 from tests.conftest import Clock, after
 
 pytest.importorskip("mcp")
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
+from mcp.shared import exceptions
+from mcp.types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 from graphstore import mcp as door
 from graphstore.mcp.desk import Desk
@@ -37,6 +38,9 @@ WRITES = [
     "resolve",
 ]
 MARCH = "2026-03-01T00:00:00Z"
+
+
+MCPError: Any = getattr(exceptions, "MCPError", None) or getattr(exceptions, "McpError", None)
 
 
 @pytest.fixture

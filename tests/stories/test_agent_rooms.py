@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from anyio.from_thread import BlockingPortal
 from mcp import Client, StdioServerParameters
-from mcp_types import Implementation
+from mcp.types import Implementation
 
 import graphstore
 from graphstore.mcp import server

@@ -18,7 +18,7 @@ import orjson
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
-from mcp_types import Implementation
+from mcp.types import Implementation
 
 import graphstore
 from graphstore.mcp import server
