@@ -5,9 +5,9 @@ An empty field is left out of the structured answer: no `valid_to` is an open en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import orjson
 from pydantic import Field
@@ -40,12 +40,22 @@ class Answer(Value):
     left_out: int = 0
     more: str | None = None
 
+    _listed: ClassVar[Mapping[str, str]] = {}
+    """The fields that are lines of the text, each with what its lines begin with."""
+
     def text(self) -> str:
         """The answer in words."""
         return "\n".join([*self._lines(), *self._tail()])
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         return ()
+
+    def _lines(self) -> Iterable[str]:
+        yield from self._headline()
+        for name, begins in self._listed.items():
+            value = getattr(self, name, None)
+            values = value if isinstance(value, tuple) else filter(None, [value])
+            yield from (f"{begins}{each}" for each in values)
 
     def _tail(self) -> Iterable[str]:
         if self.more:
@@ -248,6 +258,8 @@ class Got(Answer):
     history: tuple[VersionLine, ...] = ()
     occurrences: tuple[Json, ...] = ()
 
+    _listed = {"links": "link: ", "backlinks": "backlink: ", "history": "version: "}
+
     def _lines(self) -> Iterable[str]:
         version = f", version {self.version}" if self.version else ""
         confirmed = f", confirmed {self.confirmations} times" if self.confirmations else ""
@@ -256,9 +268,7 @@ class Got(Answer):
         if self.content is not None:
             yield _compact(self.content)
         yield from self.content_pieces
-        yield from (f"link: {each}" for each in self.links)
-        yield from (f"backlink: {each}" for each in self.backlinks)
-        yield from (f"version: {each}" for each in self.history)
+        yield from super()._lines()
         yield from (f"occurrence: {_compact(each)}" for each in self.occurrences)
 
 
@@ -299,9 +309,10 @@ class Versions(Answer):
     standing: Standing
     versions: tuple[VersionLine, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    _listed = {"versions": ""}
+
+    def _headline(self) -> Iterable[str]:
         yield f"{self.id} [{self.kind}] {in_words(self.standing)}"
-        yield from map(str, self.versions)
 
 
 class Reader(Value):
@@ -427,12 +438,16 @@ class Difference(Answer):
     links_removed: tuple[LinkLine, ...] = ()
     needed_them: tuple[str, ...] = Field((), json_schema_extra=RARE)
 
-    def _lines(self) -> Iterable[str]:
-        if self.before:
-            yield f"from {self.before}"
-        yield from (f"left out too: {each}" for each in self.needed_them)
-        for name in ("added", "removed", "changed", "changes", "links_added", "links_removed"):
-            yield from (f"{name.replace('_', ' ')}: {each}" for each in getattr(self, name))
+    _listed = {
+        "before": "from ",
+        "needed_them": "left out too: ",
+        "added": "added: ",
+        "removed": "removed: ",
+        "changed": "changed: ",
+        "changes": "changes: ",
+        "links_added": "links added: ",
+        "links_removed": "links removed: ",
+    }
 
 
 class SpanLine(Value):
@@ -464,7 +479,9 @@ class Traced(Answer):
     events: tuple[Thing, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    _listed = {"spans": "", "events": "", "notes": ""}
+
+    def _headline(self) -> Iterable[str]:
         if self.root is not None:
             yield str(self.root)
             yield from (
@@ -474,9 +491,6 @@ class Traced(Answer):
             )
         if self.truncated:
             yield _CUT_OFF
-        yield from map(str, self.spans)
-        yield from map(str, self.events)
-        yield from self.notes
 
 
 class KindLine(Value):
@@ -503,11 +517,7 @@ class Schema(Answer):
     branches: tuple[str, ...] = ()
     branch: str | None = None
 
-    def _lines(self) -> Iterable[str]:
-        yield self.graph
-        yield from map(str, self.kinds)
-        yield from (f"snapshot {each}" for each in self.snapshots)
-        yield from (f"branch {each}" for each in self.branches)
+    _listed = {"graph": "", "kinds": "", "snapshots": "snapshot ", "branches": "branch "}
 
 
 class Rows(Answer):
@@ -558,6 +568,18 @@ class Written(Answer):
     tx: datetime | None = None
     readers: tuple[Reader, ...] = Field((), json_schema_extra=RARE)
 
+    _listed = {
+        "also": "",
+        "resolved": "  resolved by it: ",
+        "old": "  old: ",
+        "things": "  now: ",
+        "source": "  now: ",
+        "target": "  now: ",
+        "holds_again": "  holds again: ",
+        "now_shaky": "  rests on it and is shaky now: ",
+        "warnings": "",
+    }
+
     def _tail(self) -> Iterable[str]:
         yield from (f"  no longer holds in what was answered to {each}" for each in self.readers)
         if self.tx is not None:
@@ -575,11 +597,14 @@ class Remembered(Written):
     conflicts: tuple[Thing, ...] = ()
     now_shaky: tuple[Thing, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    _listed = {
+        "closed": "  took the place of ",
+        "conflicts": "  seems to disagree with ",
+        "now_shaky": "  rests on what changed and is shaky now: ",
+    }
+
+    def _headline(self) -> Iterable[str]:
         yield f"{self.outcome}: {self.thing}"
-        yield from (f"  took the place of {each}" for each in self.closed)
-        yield from (f"  seems to disagree with {each}" for each in self.conflicts)
-        yield from (f"  rests on what changed and is shaky now: {each}" for each in self.now_shaky)
 
 
 class RememberedMany(Written):
@@ -591,12 +616,11 @@ class RememberedMany(Written):
     conflicts: tuple[Thing, ...] = ()
     now_shaky: tuple[Thing, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    _listed = Remembered._listed
+
+    def _headline(self) -> Iterable[str]:
         for each in self.things:
             yield f"{'confirmed' if each.id in self.confirmed else 'new'}: {each}"
-        yield from (f"  took the place of {each}" for each in self.closed)
-        yield from (f"  seems to disagree with {each}" for each in self.conflicts)
-        yield from (f"  rests on what changed and is shaky now: {each}" for each in self.now_shaky)
 
 
 class Happened(Written):
@@ -609,10 +633,8 @@ class Happened(Written):
     resolved: tuple[Thing, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield f"{'recorded' if self.is_new else f'happened again ({self.count} times now)'}: {self.event}"
-        yield from (f"  resolved by it: {each}" for each in self.resolved)
-        yield from self.warnings
 
 
 class Replaced(Written):
@@ -623,10 +645,8 @@ class Replaced(Written):
     by: Thing
     now_shaky: tuple[Thing, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield str(self.link)
-        yield f"  old: {self.old}"
-        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
 class TakenBack(Written):
@@ -637,10 +657,8 @@ class TakenBack(Written):
     now_shaky: tuple[Thing, ...] = ()
     holds_again: tuple[Thing, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield f"{self.how}: {self.thing}"
-        yield from (f"  holds again: {each}" for each in self.holds_again)
-        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
 class Undone(Written):
@@ -653,11 +671,8 @@ class Undone(Written):
     holds_again: tuple[Thing, ...] = ()
     now_shaky: tuple[Thing, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield f"took back what was written at {exactly(self.undone)}: {'; '.join(self.operations)}"
-        yield from (f"  now: {each}" for each in self.things)
-        yield from (f"  holds again: {each}" for each in self.holds_again)
-        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
 class Linked(Written):
@@ -667,9 +682,8 @@ class Linked(Written):
     is_new: bool
     also: tuple[str, ...] | None = None
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield linked(self.link, self.is_new)
-        yield from self.also or ()
 
 
 def linked(link: LinkLine, is_new: bool) -> str:
@@ -684,10 +698,8 @@ class Unlinked(Written):
     source: Thing
     target: Thing
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield f"no longer: {self.source.id} {self.kind} {self.target.id}"
-        yield f"  now: {self.source}"
-        yield f"  now: {self.target}"
 
 
 class Decided(Written):
@@ -697,10 +709,8 @@ class Decided(Written):
     things: tuple[Thing, ...]
     now_shaky: tuple[Thing, ...] = ()
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield f"kept: {self.kept}"
-        yield from (f"  now: {each}" for each in self.things)
-        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
 class Forgotten(Written):
@@ -708,7 +718,7 @@ class Forgotten(Written):
 
     thing: Thing
 
-    def _lines(self) -> Iterable[str]:
+    def _headline(self) -> Iterable[str]:
         yield f"erased: {self.thing}"
 
 
