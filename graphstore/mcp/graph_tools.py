@@ -43,12 +43,11 @@ _SAYING = 300  # things that say the words of a topic, the best first, among whi
 class GraphTools(Tools):
     """The tools about many things."""
 
-    # ------------------------------------------------------------------ timeline
-
     @reading("about")
     def timeline(
         self,
         question: Question,
+        *,
         about: Annotated[str | None, Field(description="id, key, tag or words")] = None,
         thread: str | None = None,
         sender: str | None = None,
@@ -79,12 +78,11 @@ class GraphTools(Tools):
             answers.Timeline, Later([("entries", _entry, entry) for _, _, entry in kept]), of=of
         )
 
-    # ------------------------------------------------------------------ diff
-
     @reading("id")
     def diff(
         self,
         question: Question,
+        *,
         id: str | None = None,
         old: int | None = None,
         new: int | None = None,
@@ -118,12 +116,11 @@ class GraphTools(Tools):
         here = question.view.at
         return self.desk.view(valid or here.valid.isoformat(), tx or here.tx.isoformat())
 
-    # ------------------------------------------------------------------ trace
-
     @reading("id")
     def trace(
         self,
         question: Question,
+        *,
         id: str,
         direction: Literal["up", "down"] = "down",
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
@@ -144,8 +141,6 @@ class GraphTools(Tools):
             truncated=chain.truncated,
         )
 
-    # ------------------------------------------------------------------ schema
-
     @reading(rare=("valid", "tx", "cursor"), slow=True)
     def schema(self, question: Question) -> answers.Schema:
         """Which kinds, fields, links and snapshots there are. Before cypher."""
@@ -165,12 +160,11 @@ class GraphTools(Tools):
             branch=getattr(store, "name", None),
         )
 
-    # ------------------------------------------------------------------ cypher
-
     @reading(slow=True)
     def cypher(
         self,
         question: Question,
+        *,
         query: str,
         params: dict[str, Any] | None = None,
         history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
@@ -204,12 +198,11 @@ class GraphTools(Tools):
             warnings=tuple(result.warnings),
         )
 
-    # ------------------------------------------------------------------ over
-
     @reading(slow=True)
     def over(
         self,
         question: Question,
+        *,
         what: over_time.What,
         kind: str | None = None,
         field: str | None = None,
@@ -226,12 +219,11 @@ class GraphTools(Tools):
         )
         return self._rows(question, found, True)
 
-    # ------------------------------------------------------------------ events
-
     @reading("related_to")
     def events(
         self,
         question: Question,
+        *,
         type: Annotated[str | None, Field(description="e.g. error,deploy")] = None,
         since: Annotated[str, Field(description="or FROM..TO [7d]")] = "7d",
         related_to: str | None = None,

@@ -201,6 +201,7 @@ class MemoryTools(Tools):
     @writing(destructive=True, idempotent=True)
     def delete_entities(
         self,
+        *,
         entityNames: Annotated[list[str], Field(description="The names of the entities to delete")],
     ) -> Outcome:
         """Delete multiple entities and their associated relations from the knowledge graph. They end now; their past stays readable."""
@@ -247,6 +248,7 @@ class MemoryTools(Tools):
     @writing(destructive=True, idempotent=True)
     def delete_relations(
         self,
+        *,
         relations: Annotated[list[Relation], Field(description="The relations to delete")],
     ) -> Outcome:
         """Delete multiple relations from the knowledge graph. They end now; their past stays readable."""
@@ -283,6 +285,7 @@ class MemoryTools(Tools):
     @reading()
     def search_nodes(
         self,
+        *,
         query: Annotated[
             str,
             Field(

@@ -61,12 +61,11 @@ Standing = Literal["stands", "any", "shaky", "contested"]
 class ReadTools(Tools):
     """The tools about one thing."""
 
-    # ------------------------------------------------------------------ search
-
     @reading()
     def search(
         self,
         question: Question,
+        *,
         query: str = "",
         kind: Annotated[str | None, Field(description="or type of event")] = None,
         tag: str | None = None,
@@ -101,8 +100,6 @@ class ReadTools(Tools):
             hits, note = _remembered(question.view, query, standing, limit, decay, given)
         return question.page(answers.Found, parts("hits", hits[:limit]), note=note)
 
-    # ------------------------------------------------------------------ get
-
     @reading("id")
     def get(self, question: Question, id: Id) -> answers.Got:
         """One node or event in full: content, standing, links, what is believed of it over time. id-v2 is its version 2."""
@@ -130,8 +127,6 @@ class ReadTools(Tools):
             confirmations=found.confirmations,
             content=content if whole else None,
         )
-
-    # ------------------------------------------------------------------ what_superseded
 
     @reading("id_or_text", rare=("cursor",))
     def what_superseded(self, question: Question, id_or_text: str) -> answers.Superseded:
@@ -163,8 +158,6 @@ class ReadTools(Tools):
             forked=len(successors(found)) > 1,
         )
 
-    # ------------------------------------------------------------------ history
-
     @reading("id")
     def history(self, question: Question, id: Id) -> answers.Versions:
         """Every version ever believed, also those taken back: who said it, when and why."""
@@ -180,12 +173,11 @@ class ReadTools(Tools):
             standing=node.standing,
         )
 
-    # ------------------------------------------------------------------ why
-
     @reading("id", rare=("cursor",))
     def why(
         self,
         question: Question,
+        *,
         id: Id,
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
     ) -> answers.Why:

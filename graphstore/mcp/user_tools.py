@@ -132,6 +132,7 @@ class UserTools(Tools):
     def sessions(
         self,
         question: Question,
+        *,
         ask: Asked,
         project: str | None = None,
         about: Annotated[
@@ -153,6 +154,7 @@ class UserTools(Tools):
     @reading()
     def context(
         self,
+        *,
         user: str,
         thread: str | None = None,
         query: Annotated[str, Field(description="what the user asks")] = "",
@@ -170,6 +172,7 @@ class UserTools(Tools):
     def layers(
         self,
         question: Question,
+        *,
         query: Annotated[str, Field(description="none: the layers and their sizes")] = "",
         layer: Annotated[
             str | None, Field(description="soul, conversation, tool, group, er1, observation or your own")
@@ -207,6 +210,7 @@ class UserTools(Tools):
     def expertise(
         self,
         question: Question,
+        *,
         domain: Annotated[str | None, Field(description="none: all")] = None,
         agent: str | None = None,
     ) -> Scores:
@@ -223,6 +227,7 @@ class UserTools(Tools):
     @writing()
     def keep(
         self,
+        *,
         text: str,
         layer: Annotated[str, Field(description="as of layers")] = "conversation",
         user: str | None = None,
@@ -250,6 +255,7 @@ class UserTools(Tools):
     @writing()
     def scratchpad(
         self,
+        *,
         user: str,
         text: Annotated[str, Field(description="blank: clear it")],
         thread: Annotated[str | None, Field(description="none: the user's own")] = None,
@@ -268,6 +274,7 @@ class UserTools(Tools):
     @writing()
     def observe(
         self,
+        *,
         user: str,
         message: str,
         thread: str | None = None,
@@ -285,6 +292,7 @@ class UserTools(Tools):
     @writing()
     def record_outcome(
         self,
+        *,
         domain: str,
         outcome: Outcome,
         note: str | None = None,

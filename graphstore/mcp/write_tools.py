@@ -73,11 +73,10 @@ _FIELDS = (
 class WriteTools(Tools):
     """The tools that write."""
 
-    # ------------------------------------------------------------------ remember
-
     @writing("supersedes", "corrects", "derived_from", "revises")
     def remember(
         self,
+        *,
         statement: Annotated[str, Field(min_length=1)],
         kind: Annotated[str, Field(description="[fact]")] = "fact",
         key: Key = None,
@@ -117,6 +116,7 @@ class WriteTools(Tools):
     @writing()
     def remember_many(
         self,
+        *,
         statements: Annotated[
             list[dict[str, Any]], Field(min_length=1, description="each with arguments of remember")
         ],
@@ -205,11 +205,10 @@ class WriteTools(Tools):
                 return node
         return None
 
-    # ------------------------------------------------------------------ amend
-
     @writing("id")
     def amend(
         self,
+        *,
         id: Id,
         fields: Annotated[dict[str, Any], Field(min_length=1, json_schema_extra={"minProperties": 1})],
         reason: Reason = None,
@@ -232,11 +231,10 @@ class WriteTools(Tools):
             )
         return _remembered("amended", done, before, written)
 
-    # ------------------------------------------------------------------ record_event
-
     @writing("related_to")
     def record_event(
         self,
+        *,
         type: Annotated[str, Field(description="e.g. error, fix, deploy; TEXT: a message")],
         description: str,
         occurred_at: str | None = None,
@@ -260,11 +258,10 @@ class WriteTools(Tools):
             )  # fmt: skip
         return happened(written, done, resolved=tuple(_resolved(written.view, done.event.id, written.tx)))
 
-    # ------------------------------------------------------------------ supersede
-
     @writing("old", "by")
     def supersede(
         self,
+        *,
         old: str,
         by: str,
         reason: Reason = None,
@@ -290,11 +287,10 @@ class WriteTools(Tools):
             now_shaky=tuple(_shaken(written.view, link.target)),
         )
 
-    # ------------------------------------------------------------------ retract
-
     @writing("id", destructive=True)
     def retract(
         self,
+        *,
         id: Id,
         reason: Annotated[str, Field(min_length=1)],
         valid_from: str | None = None,
@@ -324,11 +320,10 @@ class WriteTools(Tools):
             holds_again=tuple(_again(view, before, about.id)),
         )
 
-    # ------------------------------------------------------------------ undo
-
     @writing()
     def undo(
         self,
+        *,
         tx: Annotated[str, Field(min_length=1, description="`tx` of its answer")],
         reason: Annotated[str, Field(min_length=1)],
     ) -> answers.Undone:
@@ -356,11 +351,10 @@ class WriteTools(Tools):
             readers=self.desk.readers(tx=done.tx),
         )
 
-    # ------------------------------------------------------------------ link
-
     @writing("source", "target", "also")
     def link(
         self,
+        *,
         source: str,
         kind: Annotated[
             str,
@@ -393,11 +387,10 @@ class WriteTools(Tools):
         lines = tuple(answers.linked(*each) for each in links[1:])
         return written.answer(answers.Linked, link=links[0][0], is_new=links[0][1], also=lines or None)
 
-    # ------------------------------------------------------------------ unlink
-
     @writing("source", "target", destructive=True)
     def unlink(
         self,
+        *,
         source: str,
         kind: str,
         target: str,
@@ -413,11 +406,10 @@ class WriteTools(Tools):
         ends = {"source": written.thing(source), "target": written.thing(target)}
         return written.answer(answers.Unlinked, kind=kind, **ends)
 
-    # ------------------------------------------------------------------ resolve
-
     @writing("id", "other", "keep", destructive=True)
     def resolve(
         self,
+        *,
         id: str,
         other: str,
         keep: Annotated[str, Field(description="the right id, or both")],
@@ -441,11 +433,10 @@ class WriteTools(Tools):
         both = (written.thing(id), written.thing(other))
         return written.answer(answers.Decided, kept=keep, things=both, now_shaky=tuple(fallen))
 
-    # ------------------------------------------------------------------ forget
-
     @writing(destructive=True, erases=True)
     def forget(
         self,
+        *,
         id: str,
         reason: Annotated[str, Field(min_length=1)],
     ) -> answers.Forgotten:

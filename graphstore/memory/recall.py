@@ -190,7 +190,8 @@ def recall(
     not authorized is no hit and no way. The hits count as looked up. Raises InvalidError for a number out of range, and when a time is after
     the one that ends it, be it an argument or in the text.
     """
-    _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
+    walk = _Walk(hops, fan_out, hop_weight, along, direction)
+    _refuse_bad(text, k, walk, rrf, decay)
     filters = Filters.of(
         view,
         {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
@@ -202,23 +203,30 @@ def recall(
     lens = lens or embedders.asked(view, text)
     with view._searching() as sight:
         recalled = _standing(
-            sight, view.vocabulary, text, k, filters, hops, fan_out, hop_weight, along, direction, decay, lens
-        )  # fmt: skip
+            sight, text, k, filters, walk, vocabulary=view.vocabulary, decay=decay, lens=lens
+        )
     view._count_access(hit.node.id for hit in recalled.hits)
     return recalled
 
 
+class _Walk(NamedTuple):
+    """How the links of what was found are followed."""
+
+    hops: int
+    fan_out: int
+    hop_weight: float
+    along: Iterable[str] | str
+    direction: str
+
+
 def _standing(
     sight: Sight,
-    vocabulary: Vocabulary,
     text: str,
     k: int,
     filters: Filters,
-    hops: int,
-    fan_out: int,
-    hop_weight: float,
-    along: Iterable[str] | str,
-    direction: str,
+    walk: _Walk,
+    *,
+    vocabulary: Vocabulary,
     decay: Decay | None,
     lens: Lens,
 ) -> Recalled:
@@ -230,16 +238,16 @@ def _standing(
     if filters != Filters() and not words(remaining(text)):
         return _listed(sight, text, k, filters, seen)
     meant = _meant(sight, lens, k, weigh, seen)
-    followed = frozenset.union(*vocabulary.named(along)) or None
-    near = Near(sight, followed, direction, fan_out, lens.seen(sight))
+    followed = frozenset.union(*vocabulary.named(walk.along)) or None
+    near = Near(sight, followed, walk.direction, walk.fan_out, lens.seen(sight))
     seeds = _seeds(found, meant, k)
     sight.read_links(seeds)
-    reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
+    reached = spread(seeds, near.strongest, near.degree, hops=walk.hops, hop_weight=walk.hop_weight)
     if weigh is not None:
         reached = {
             ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
         }
-    found, fits = _fitting(sight, text, pool, found, filters, weigh, seen)
+    found, fits = _fitting(sight, text, pool, found, filters, weigh=weigh, seen=seen)
     if not all(fits(ent) for ent in meant):
         meant = _meant(sight, lens, k, weigh, fits)
     order = _ordered(sight, found, meant, reached, fits)
@@ -511,24 +519,15 @@ def _meant(
         asked *= 4
 
 
-def _refuse_bad(
-    text: object,
-    k: object,
-    hops: object,
-    fan_out: object,
-    hop_weight: object,
-    rrf: object,
-    direction: object,
-    decay: object,
-) -> None:
+def _refuse_bad(text: object, k: object, walk: _Walk, rrf: object, decay: object) -> None:
     text_of("text", text, empty=True)
     at_least_one("k", k)
-    whole_within("hops", hops, 0, MOST_HOPS)
-    at_least_one("fan_out", fan_out)
-    _share("hop_weight", hop_weight, 1.0)
+    whole_within("hops", walk.hops, 0, MOST_HOPS)
+    at_least_one("fan_out", walk.fan_out)
+    _share("hop_weight", walk.hop_weight, 1.0)
     _share("rrf", rrf, inf)
-    if direction not in DIRECTIONS:
-        raise InvalidError.choice("direction", direction, DIRECTIONS)
+    if walk.direction not in DIRECTIONS:
+        raise InvalidError.choice("direction", walk.direction, DIRECTIONS)
     if decay is not None and not isinstance(decay, Decay):
         raise InvalidError(
             f"decay {decay!r} is no Decay. Give a graphstore.values.decay.Decay(…), or None; what a hop weighs is hop_weight."
@@ -546,6 +545,7 @@ def _fitting(
     pool: int,
     found: Matches,
     filters: Filters,
+    *,
     weigh: Callable[[int], float] | None,
     seen: Callable[[int], bool],
 ) -> tuple[Matches, Callable[[int], bool]]:
@@ -649,7 +649,7 @@ def spread(
     found: dict[T, Reached[T, L]] = {}
     damped: dict[T, float] = {}
 
-    def follow(seed: T, path: tuple[L, ...], way: tuple[T, ...], energy: float) -> None:
+    def walk_from(seed: T, path: tuple[L, ...], way: tuple[T, ...], energy: float) -> None:
         for link, thing in strongest(way[-1]):
             if thing in way:
                 continue
@@ -665,13 +665,13 @@ def spread(
             else:
                 found[thing] = Reached(before.activation + brought, before.seed, before.path)
             if len(further) < hops:
-                follow(seed, further, (*way, thing), brought)  # noqa: F821 (deleted below, when all are done)
+                walk_from(seed, further, (*way, thing), brought)  # noqa: F821 (deleted below, when all are done)
 
     most: dict[T, float] = {}  # what the path kept brings
     if hops > 0:
         for seed, energy in seeds.items():
-            follow(seed, (), (seed,), energy)
-    del follow  # it holds itself, and what it was called with
+            walk_from(seed, (), (seed,), energy)
+    del walk_from  # it holds itself, and what it was called with
     return found
 
 
