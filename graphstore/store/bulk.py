@@ -23,8 +23,8 @@ from graphstore.values.period import OPEN, Instant, Period, end_moment, instant,
 from graphstore.values.vocabulary import Sentence
 from graphstore.write import verbs
 from graphstore.write.act import Act
-from graphstore.write.given_arguments import bounds, known_ids
-from graphstore.write.recording import Recording, Report
+from graphstore.write.given_arguments import bounds
+from graphstore.write.recording import RecordEvent, Recording
 from graphstore.write.slots import Filling, Slot
 from graphstore.write.transaction import refuse_taken_slot
 from graphstore.write.trust import TRUST
@@ -285,7 +285,7 @@ class _Loader:
         reason = text_of("reason", row.get("reason") or "no longer in the source")
         start, stop = map(moment, during)
         first = len(self.index.o_tx)
-        verbs.retract(self.act, row["node_id"], start, stop, reason)
+        verbs.Retract(row["node_id"], start, stop, reason).apply(self.act)
         self._record(first, bounds(*during))
 
     # ------------------------------------------------------------------ events and links
@@ -307,11 +307,10 @@ class _Loader:
         related = row.get("related_to")
         abouts = () if related is None else tuple(ids("related_to", related))
         id, at = row.get("id"), row.get("occurred_at")
-        report = Report(kind, body, id, at, abouts)
+        report = RecordEvent(kind, body, id, at, abouts)
         first = len(self.index.o_tx)
         self.recording.write(report)
-        entry: Json = {} if id is None else {"id": True}
-        self._record(first, entry | known_ids(self.act, {"related_to": abouts}, "related_to"))
+        self._record(first, report.entry(self.act, "record_event"))
 
     def link(self) -> None:
         """Write a row of a link."""
@@ -321,8 +320,8 @@ class _Loader:
         if "metadata" in fields:
             fields["metadata"] = object_of(fields["metadata"])
         first = len(index.o_tx)
-        new = verbs.NewLink(row["source"], row["kind"], row["target"], **fields)
-        number = verbs.link_row(self.act, new, (start, OPEN if stop is None else stop))
+        new = verbs.AddLink(row["source"], row["kind"], row["target"], **fields)
+        number = new.row(self.act, (start, OPEN if stop is None else stop))
         self._record(first, bounds(start, None if stop is None or stop >= OPEN else stop))
         if row.get("tx_to") is not None:
             begun = index.k_from[number] if start is None else start
@@ -333,7 +332,8 @@ class _Loader:
         stop = self.row("links").get("valid_to")
         link, begun = self.opened.pop(self.number)
         first = len(self.index.o_tx)
-        verbs.unlink(self.act, link, (begun, None if stop is None else moment(stop)), None)
+        until = None if stop is None else moment(stop)
+        verbs.Unlink(link, valid_from=begun, valid_to=until).apply(self.act)
         self._record(first, bounds(instant(begun), stop))
 
 

@@ -10,7 +10,7 @@ here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.graph.graphs import Graphs
@@ -20,7 +20,7 @@ from graphstore.read import happened
 from graphstore.store import bulk, sweeping
 from graphstore.store.whole_store import WholeStore
 from graphstore.values import findings, fingerprints, inputs, words
-from graphstore.values.inputs import Thing, event_of, id_of, ids, optional_text, printable, text_of
+from graphstore.values.inputs import Thing, event_of, ids, printable, text_of
 from graphstore.values.models import Link, Node
 from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
@@ -36,11 +36,10 @@ from graphstore.write import (
     recording,
     resolving,
     retention,
-    slots,
     undoing,
     verbs,
 )
-from graphstore.write.given_arguments import records_arguments
+from graphstore.write.given_arguments import Verb
 from graphstore.write.trust import SET_TRUST, TRUST, Trust
 from graphstore.write.writer import Clock, Progress
 
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     )
     from graphstore.write.retention import Content
 
+T = TypeVar("T")
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
 
 
@@ -76,9 +76,13 @@ class Store(WholeStore):
         assert isinstance(trunk, GraphStore)
         return trunk
 
+    def _perform(self, verb: Verb[T]) -> T:
+        """Perform a verb, in the open transaction or in one of its own."""
+        with self._verb(is_narrow=True) as work:
+            return verb.perform(acts.Act(self._core, work))
+
     # ------------------------------------------------------------------ verbs: nodes
 
-    @records_arguments
     def add_node(
         self,
         kind: str,
@@ -104,26 +108,13 @@ class Store(WholeStore):
         an `id`) confirms the existing node. Raises ConflictError when the id is known or the writer is trusted less than who recorded what it
         would close; InvalidError for bad input.
         """
-        named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
-        with self._verb(is_narrow=True) as work:
-            new = verbs.NewNode(
-                kind,
-                content,
-                id,
-                key,
-                text,
-                tags,
-                valid_from,
-                valid_to,
-                scope,
-                named,
-                reason,
-                source,
-                trigger,
-            )
-            return verbs.add_node(acts.Act(self._core, work), new)
+        once = inputs.read_once
+        verb = verbs.AddNode(
+            kind, content, id, key, text, tags, valid_from, valid_to, scope,
+            once(supersedes), once(corrects), once(derived_from), reason, source, trigger,
+        )  # fmt: skip
+        return self._perform(verb)
 
-    @records_arguments
     def revise(
         self,
         id: str,
@@ -146,13 +137,11 @@ class Store(WholeStore):
         to the description and is not kept. `valid_to=graphstore.OPEN` gives it an open end. Raises NotFoundError for an unknown id; ConflictError
         when it has no validity and no period is given, or when another version than `if_number` holds now.
         """
-        with self._verb(is_narrow=True) as work:
-            new = describing.Revision(
-                id, content, valid_from, valid_to, reason, trigger, source, text, tags, minor, if_number
-            )
-            return describing.revise(acts.Act(self._core, work), new)
+        verb = describing.Revise(
+            id, content, valid_from, valid_to, reason, trigger, source, text, tags, minor, if_number
+        )
+        return self._perform(verb)
 
-    @records_arguments
     def amend(
         self,
         id: str,
@@ -169,12 +158,8 @@ class Store(WholeStore):
         Every description there keeps its other fields, its text, tags and period; gaps stay gaps. A None is a value: no field is removed. What says so
         already is left alone. Raises NotFoundError when nothing is believed of it there; ConflictError when another version than `if_number` holds now.
         """
-        with self._verb(is_narrow=True) as work:
-            return describing.amend(
-                acts.Act(self._core, work), id, patch, valid_from, valid_to, reason, source, if_number
-            )
+        return self._perform(describing.Amend(id, patch, valid_from, valid_to, reason, source, if_number))
 
-    @records_arguments
     def end(
         self, id: str, *, at: TimeLike | None = None, reason: str | None = None, if_number: int | None = None
     ) -> None:
@@ -182,10 +167,8 @@ class Store(WholeStore):
 
         Raises NotFoundError when nothing is believed from there on; ConflictError when another version than `if_number` holds now.
         """
-        with self._verb(is_narrow=True) as work:
-            verbs.end(acts.Act(self._core, work), id, at, reason, if_number)
+        self._perform(verbs.EndNode(id, at, reason, if_number))
 
-    @records_arguments
     def retract(
         self,
         id: str,
@@ -200,11 +183,8 @@ class Store(WholeStore):
         Raises NotFoundError when nothing is believed of it there; InvalidError for a part of an event; ConflictError when another version than
         `if_number` holds now.
         """
-        text_of("reason", reason)
-        with self._verb(is_narrow=True) as work:
-            verbs.retract(acts.Act(self._core, work), id, valid_from, valid_to, reason, if_number)
+        self._perform(verbs.Retract(id, valid_from, valid_to, reason, if_number))
 
-    @records_arguments
     def fold(
         self,
         members: str | Thing | Iterable[str | Thing],
@@ -217,29 +197,8 @@ class Store(WholeStore):
 
         The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
         """
-        names = ids("members", members)
-        if not names:
-            raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
-        with self._verb(is_narrow=True) as work:
-            act = acts.Act(self._core, work)
-            known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
-            ent = act.known(id_of(known), node=True)
-            summed = [act.known(name) for name in names]
-            before = work.point()
-            op = work.op("fold", act.index.names[ent], optional_text("reason", reason))
-            verbs.fold(act, ent, summed, reason, op)
-            if len(act.index.k_link) == before.mark.link_rows:
-                self._core.hide_rows()
-                work.back(before)  # recorded already
+        return self._perform(verbs.Fold(ids("members", members), into, reason))
 
-            def make() -> Node:
-                found = act.sight().thing(ent)
-                assert isinstance(found, Node)
-                return found
-
-            return work.answer(Node, make, id=act.index.names[ent])
-
-    @records_arguments
     def confirm(
         self, id: str, *, reason: str, source: str | None = None, if_number: int | None = None
     ) -> None:
@@ -247,21 +206,7 @@ class Store(WholeStore):
 
         Raises NotFoundError for an unknown id or one of which nothing is believed; ConflictError when another version than `if_number` holds now.
         """
-        text_of("reason", reason)
-        with self._verb(is_narrow=True) as work:
-            act = acts.Act(self._core, work)
-            index = act.index
-            ent = act.known(id)
-            if not index.now_of[ent]:
-                raise NotFoundError(
-                    f"nothing is believed of {index.names[ent]!r}: there is nothing to confirm."
-                )
-            act.expect(ent, if_number)
-            now = index.find(ent, work.tx, work.tx)
-            row = now if now >= 0 else index.now_of[ent][-1]
-            slots.confirm(
-                act, row, reason, {} if source is None else {"source": text_of("source", source, empty=True)}
-            )
+        self._perform(verbs.Confirm(id, reason, source, if_number))
 
     def undo(
         self,
@@ -300,7 +245,6 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: links
 
-    @records_arguments
     def supersede(
         self,
         old: str,
@@ -317,11 +261,9 @@ class Store(WholeStore):
         Raises NotFoundError for an unknown id; ConflictError for a cycle, when nothing is believed of `by`, or when another version of the one old
         than `if_number` holds now.
         """
-        with self._verb(is_narrow=True) as work:
-            act = acts.Act(self._core, work)
-            return verbs.supersede(act, (old, *more), by, reason, valid_from, if_number, created_by)
+        verb = verbs.Supersede((old, *more), by, reason, valid_from, if_number, created_by)
+        return self._perform(verb)
 
-    @records_arguments
     def link(
         self,
         source: str,
@@ -345,24 +287,10 @@ class Store(WholeStore):
         Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect; ConflictError for
         a cycle, or an existing link with other attributes.
         """
-        with self._verb(is_narrow=True) as work:
-            act = acts.Act(self._core, work)
-            new = verbs.NewLink(
-                source,
-                kind,
-                target,
-                reason,
-                strength,
-                confidence,
-                created_by,
-                valid_from,
-                valid_to,
-                metadata,
-                id,
-                history,
-            )
-            row = verbs.link_row(act, new)
-            return act.linked([row])[0]
+        verb = verbs.AddLink(
+            source, kind, target, reason, strength, confidence, created_by, valid_from, valid_to, metadata, id, history
+        )  # fmt: skip
+        return self._perform(verb)
 
     @overload
     def unlink(
@@ -384,7 +312,6 @@ class Store(WholeStore):
         valid_to: TimeLike | None = None,
         reason: str | None = None,
     ) -> None: ...
-    @records_arguments
     def unlink(
         self,
         link_id: str | None = None,
@@ -401,17 +328,7 @@ class Store(WholeStore):
 
         Raises NotFoundError for an unknown link, or when nothing is believed of it there; InvalidError unless a link is named in one of the two ways.
         """
-        said = (source, kind, target)
-        if (link_id is None) == (None in said) or (link_id is not None and any(said)):
-            raise InvalidError(
-                "unlink() takes the id of a link, or source=, kind= and target=. Give one of the two."
-            )
-        with self._verb(is_narrow=True) as work:
-            act = acts.Act(self._core, work)
-            if link_id is not None:
-                verbs.unlink(act, link_id, (valid_from, valid_to), reason)
-            elif source is not None and kind is not None and target is not None:
-                verbs.unlink(act, "", (valid_from, valid_to), reason, (source, kind, target))
+        self._perform(verbs.Unlink(link_id, source, kind, target, valid_from, valid_to, reason))
 
     def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
         """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.
@@ -493,7 +410,6 @@ class Store(WholeStore):
                 work.op("define_point", type)
                 work.index.add_settings([{happened.POINTS: [*defined, type]}])
 
-    @records_arguments
     def record_event(
         self,
         type: str = "",
@@ -551,9 +467,8 @@ class Store(WholeStore):
             media_hash=media_hash,
         )
         at = None if occurred_at is None else self._time(occurred_at, "occurred_at")
-        report = recording.Report(type, body, id, at, tuple(ids("related_to", related_to or ())))
-        with self._verb(is_narrow=True) as work:
-            return recording.Recording(acts.Act(self._core, work)).record(report)
+        about = tuple(ids("related_to", related_to or ()))
+        return self._perform(recording.RecordEvent(type, body, id, at, about))
 
     def bulk_load(
         self,

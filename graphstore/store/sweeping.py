@@ -21,7 +21,7 @@ from graphstore.values.period import TimeLike, instant, moment
 from graphstore.view.conflicts import are_linked
 from graphstore.view.view import View
 from graphstore.write.act import Act
-from graphstore.write.verbs import NewLink, link_row
+from graphstore.write.verbs import AddLink
 
 SWEPT = "swept"  # the settings: up to which tx an extractor was asked,
 JUDGED = "judged"  # and a judge
@@ -170,7 +170,7 @@ def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
             raise ConflictError(
                 f"{pair.newer.id!r} and {pair.older.id!r} were linked while the judge was asked."
             )
-        new = NewLink(
+        new = AddLink(
             proposal.source,
             proposal.kind,
             proposal.target,
@@ -180,13 +180,13 @@ def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
             valid_from=max(pair.newer.valid_from, pair.older.valid_from),
             metadata={} if pair.about is None else {"about": pair.about},
         )
-        return act.sight().link(link_row(act, new))
+        return act.sight().link(new.row(act))
 
 
 def _link(store: WholeStore, proposal: Proposal) -> Link:
     with store._verb(is_narrow=True) as work:
         act = Act(store._core, work)
-        new = NewLink(
+        new = AddLink(
             proposal.source,
             proposal.kind,
             proposal.target,
@@ -196,4 +196,4 @@ def _link(store: WholeStore, proposal: Proposal) -> Link:
             created_by="extractor",
             metadata={**(proposal.metadata or {}), "basis": proposal.basis},
         )
-        return act.linked([link_row(act, new)])[0]
+        return act.linked([new.row(act)])[0]

@@ -172,6 +172,11 @@ def brief(value: Any) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
+def read_once(value: Any) -> Any:
+    """Return a list of what an iterator gives, since it is read more than once; anything else as it is."""
+    return list(value) if hasattr(value, "__next__") else value
+
+
 def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) -> Json:
     """Return the body of a node's version. What is absent is left out."""
     return {"content": json_object("content", content), **description(text, tags, trigger, source)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.read.columns import ENDED, Taken
@@ -12,132 +13,142 @@ from graphstore.values.inputs import json_object, optional_text, part, version_b
 from graphstore.values.models import Json, Node
 from graphstore.values.period import ALWAYS, OPEN, Period, TimeLike, coalesce, overlap, period, without_all
 from graphstore.write.act import Act
+from graphstore.write.given_arguments import PERIOD, Noted, Verb, is_given, value_given
 from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
 from graphstore.write.trust import Trust, rank
 
 
-class Revision(NamedTuple):
-    """What `GraphStore.revise` was given."""
+@dataclass(frozen=True, slots=True)
+class Revise(Verb[Node]):
+    """See `GraphStore.revise`."""
 
     id: str
     content: Mapping[str, Any]
-    valid_from: TimeLike | None
-    valid_to: TimeLike | None
-    reason: str | None
-    trigger: str
-    source: str | None
-    text: str | None
-    tags: Iterable[str] | None
-    minor: bool
-    if_number: int | None
+    valid_from: TimeLike | None = None
+    valid_to: TimeLike | None = None
+    reason: str | None = None
+    trigger: str = "user_feedback"
+    source: str | None = None
+    text: str | None = None
+    tags: Iterable[str] | None = None
+    minor: bool = False
+    if_number: int | None = None
+    name: ClassVar = "revise"
+    recorded: ClassVar[dict[str, Noted]] = {
+        **PERIOD, "tags": is_given, "source": is_given, "minor": value_given, "if_number": value_given,
+    }  # fmt: skip
 
-
-def revise(act: Act, new: Revision) -> Node:
-    """See `GraphStore.revise`."""
-    index, work, source = act.index, act.work, new.source
-    ent = act.known(new.id, node=True)
-    refuse_forgotten(index, ent)
-    spans = _revised(act, ent, new.valid_from, new.valid_to)
-    act.expect(ent, new.if_number)
-    describing = _Describing(act, ent)
-    last = describing.body(work.last_version(ent))
-    tags = last.get("tags", ()) if new.tags is None else new.tags
-    body = version_body(new.content, new.text, tags, new.trigger, source)
-    reason = optional_text("reason", new.reason)
-    over, waiting = describing.rows(spans), describing.kept(spans)
-    if not over or new.valid_to is not None:
-        waiting = []  # what the caller states there holds
-    alike = [
-        (start, stop)
-        for ver, start, stop in [
-            *((index.r_ver[row], index.r_from[row], index.r_to[row]) for row in over),
-            *waiting,
+    def apply(self, act: Act) -> Node:
+        """Put the description over the period, where it says something else than what is there."""
+        index, work, source = act.index, act.work, self.source
+        ent = act.known(self.id, node=True)
+        refuse_forgotten(index, ent)
+        spans = _revised(act, ent, self.valid_from, self.valid_to)
+        act.expect(ent, self.if_number)
+        describing = _Describing(act, ent)
+        last = describing.body(work.last_version(ent))
+        tags = last.get("tags", ()) if self.tags is None else self.tags
+        body = version_body(self.content, self.text, tags, self.trigger, source)
+        reason = optional_text("reason", self.reason)
+        over, waiting = describing.rows(spans), describing.kept(spans)
+        if not over or self.valid_to is not None:
+            waiting = []  # what the caller states there holds
+        alike = [
+            (start, stop)
+            for ver, start, stop in [
+                *((index.r_ver[row], index.r_from[row], index.r_to[row]) for row in over),
+                *waiting,
+            ]
+            if _alike(describing.body(ver), body, self.text is not None, source is not None)
         ]
-        if _alike(describing.body(ver), body, new.text is not None, source is not None)
-    ]
-    spans = coalesce(piece for span in spans for piece in without_all(span, alike))
-    bounded = [
-        part for _, *piece in waiting for span in spans if (part := overlap((piece[0], piece[1]), span))
-    ]
-    spans = [piece for span in spans for piece in without_all(span, bounded)]
-    if not spans:
-        return describing.left_alone(over)
-    over = describing.rows(spans)
-    trust = act.trust(source)
-    trust.guard(ent, spans)
-    if source is None:
-        replaced = [index.r_ver[row] for row in over] or [work.last_version(ent)]
-        if (same := describing.kept_source(replaced, trust)) is not None:
-            body["source"] = same
-    op = work.op("revise", index.names[ent], reason)
-    if not new.minor:
-        act.turn(ent, spans, body["content"], op, describing.body)
-    row = work.describe(ent, spans, body, op)
-    describing.keep(index.r_ver[row], [*spans, *bounded], bounded)
-    refuse_taken_slot(index, ent, op)
-    act.linking.enforce(ent)
-    return act.written(ent, row, body)
+        spans = coalesce(piece for span in spans for piece in without_all(span, alike))
+        bounded = [
+            part for _, *piece in waiting for span in spans if (part := overlap((piece[0], piece[1]), span))
+        ]
+        spans = [piece for span in spans for piece in without_all(span, bounded)]
+        if not spans:
+            return describing.left_alone(over)
+        over = describing.rows(spans)
+        trust = act.trust(source)
+        trust.guard(ent, spans)
+        if source is None:
+            replaced = [index.r_ver[row] for row in over] or [work.last_version(ent)]
+            if (same := describing.kept_source(replaced, trust)) is not None:
+                body["source"] = same
+        op = work.op("revise", index.names[ent], reason)
+        if not self.minor:
+            act.turn(ent, spans, body["content"], op, describing.body)
+        row = work.describe(ent, spans, body, op)
+        describing.keep(index.r_ver[row], [*spans, *bounded], bounded)
+        refuse_taken_slot(index, ent, op)
+        act.linking.enforce(ent)
+        return act.written(ent, row, body)
 
 
-def amend(
-    act: Act,
-    id: str,
-    patch: Mapping[str, Any],
-    valid_from: TimeLike | None,
-    valid_to: TimeLike | None,
-    reason: str | None,
-    source: str | None,
-    if_number: int | None,
-) -> Node:
+@dataclass(frozen=True, slots=True)
+class Amend(Verb[Node]):
     """See `GraphStore.amend`."""
-    index, work = act.index, act.work
-    ent = act.known(id, node=True)
-    name = index.names[ent]
-    refuse_forgotten(index, ent)
-    during = part(valid_from, valid_to, act.time)
-    describing = _Describing(act, ent)
-    over = describing.rows([during])
-    if not over:
-        raise NotFoundError(
-            f"nothing is believed of {name!r} over that time: there is nothing to amend. revise({name!r}, …) describes it anew there."
-        )
-    act.expect(ent, if_number)
-    fields = json_object("patch", patch)
-    source, reason = optional_text("source", source), optional_text("reason", reason)
-    trust = act.trust(source)
-    amended: dict[int, Json] = {}
-    pieces: dict[int, list[Period]] = {}
-    for row in over:
-        ver = index.r_ver[row]
-        old = describing.body(ver)
-        content = {**old["content"], **fields}
-        piece = overlap((index.r_from[row], index.r_to[row]), during)
-        if piece is None or same(old["content"], content):
-            continue
-        pieces.setdefault(ver, []).append(piece)
-        if ver not in amended:
-            by = describing.kept_source([ver], trust) if source is None else source
-            amended[ver] = version_body(content, old.get("text"), old.get("tags"), "user_feedback", by)
-    if not amended:
-        return describing.left_alone(over)
-    trust.guard(ent, [piece for changed in pieces.values() for piece in changed])
-    op = work.op("amend", name, reason)
-    work.hold(op, {"patch": fields})
-    for ver, body in amended.items():
-        act.turn(ent, pieces[ver], body["content"], op, describing.body)
-    written = {}
-    for ver, body in amended.items():
-        row = work.describe(ent, pieces[ver], body, op)
-        written[row] = body
-        kept = [(start, stop) for of, start, stop in describing.kept([during]) if of == ver]
-        describing.keep(index.r_ver[row], [*pieces[ver], *kept], kept)
-    act.linking.enforce(ent)
-    versions = {index.r_ver[row]: row for row in written}
-    now = index.find(ent, work.tx, work.tx)
-    shown = versions.get(index.r_ver[now]) if now >= 0 else None
-    if shown is None:
-        shown = max(written, key=index.r_from.__getitem__)
-    return act.written(ent, shown, written[shown])
+
+    id: str
+    patch: Mapping[str, Any]
+    valid_from: TimeLike | None = None
+    valid_to: TimeLike | None = None
+    reason: str | None = None
+    source: str | None = None
+    if_number: int | None = None
+    name: ClassVar = "amend"
+    recorded: ClassVar[dict[str, Noted]] = {**PERIOD, "source": is_given, "if_number": value_given}
+
+    def apply(self, act: Act) -> Node:
+        """Change fields of each description that is believed in the period."""
+        index, work = act.index, act.work
+        ent = act.known(self.id, node=True)
+        name = index.names[ent]
+        refuse_forgotten(index, ent)
+        during = part(self.valid_from, self.valid_to, act.time)
+        describing = _Describing(act, ent)
+        over = describing.rows([during])
+        if not over:
+            raise NotFoundError(
+                f"nothing is believed of {name!r} over that time: there is nothing to amend. revise({name!r}, …) describes it anew there."
+            )
+        act.expect(ent, self.if_number)
+        fields = json_object("patch", self.patch)
+        source, reason = optional_text("source", self.source), optional_text("reason", self.reason)
+        trust = act.trust(source)
+        amended: dict[int, Json] = {}
+        pieces: dict[int, list[Period]] = {}
+        for row in over:
+            ver = index.r_ver[row]
+            old = describing.body(ver)
+            content = {**old["content"], **fields}
+            piece = overlap((index.r_from[row], index.r_to[row]), during)
+            if piece is None or same(old["content"], content):
+                continue
+            pieces.setdefault(ver, []).append(piece)
+            if ver not in amended:
+                by = describing.kept_source([ver], trust) if source is None else source
+                amended[ver] = version_body(content, old.get("text"), old.get("tags"), "user_feedback", by)
+        if not amended:
+            return describing.left_alone(over)
+        trust.guard(ent, [piece for changed in pieces.values() for piece in changed])
+        op = work.op("amend", name, reason)
+        work.hold(op, {"patch": fields})
+        for ver, body in amended.items():
+            act.turn(ent, pieces[ver], body["content"], op, describing.body)
+        written = {}
+        for ver, body in amended.items():
+            row = work.describe(ent, pieces[ver], body, op)
+            written[row] = body
+            kept = [(start, stop) for of, start, stop in describing.kept([during]) if of == ver]
+            describing.keep(index.r_ver[row], [*pieces[ver], *kept], kept)
+        act.linking.enforce(ent)
+        versions = {index.r_ver[row]: row for row in written}
+        now = index.find(ent, work.tx, work.tx)
+        shown = versions.get(index.r_ver[now]) if now >= 0 else None
+        if shown is None:
+            shown = max(written, key=index.r_from.__getitem__)
+        return act.written(ent, shown, written[shown])
 
 
 class _Describing:

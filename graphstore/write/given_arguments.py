@@ -24,132 +24,90 @@ itself is not stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
-from functools import wraps
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids
 from graphstore.values.period import Instant, end_moment, moment
-from graphstore.write import act as acts
+from graphstore.write.transaction import VerbCall
 
 if TYPE_CHECKING:
     from graphstore.values.models import Json
-    from graphstore.view.sight import Core
     from graphstore.write.act import Act
-    from graphstore.write.transaction import Transaction
 
-P = ParamSpec("P")
 T = TypeVar("T")
-Given = Mapping[str, Any]
-
-called: ContextVar[tuple[str, Given] | None] = ContextVar("called", default=None)
-"""The verb that a caller called in this thread, and the arguments given, until the verb begins."""
+Noted = Callable[["Act", Any, str], "Json"]
+"""Gives the entry of an argument: the verb's context, the verb, and the name of the argument."""
 
 
-def known_ids(act: Act, given: Given, name: str) -> Json:
+class Verb(Generic[T]):
+    """A verb with the arguments that a caller gave. Each verb is a frozen dataclass, which checks them once, when it is applied."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    """The name of the verb in `GraphStore` and in the chain."""
+    recorded: ClassVar[dict[str, Noted]]
+    """The arguments that are recorded, with what gives the entry of each."""
+
+    def apply(self, act: Act) -> T:
+        """Decide what changes, and change it in the working set of the transaction."""
+        raise NotImplementedError
+
+    def perform(self, act: Act) -> T:
+        """Apply the verb. Its first operation records what its effects do not show of the arguments."""
+        work = act.work
+        before, call = work.call, VerbCall(partial(self.entry, act))
+        work.call = call
+        try:
+            answer = self.apply(act)
+            if call.first >= 0:
+                work.record_call(call.first)
+        finally:
+            work.call = before
+        return answer
+
+    def entry(self, act: Act, opened: str) -> Json:
+        """Return what is recorded of the arguments with an operation `opened`, the first of the verb."""
+        entry: Json = {} if opened == self.name else {"verb": self.name}
+        for name, noted in self.recorded.items():
+            if getattr(self, name) is not None:
+                entry |= noted(act, self, name)
+        return entry
+
+
+def known_ids(act: Act, verb: Any, name: str) -> Json:
     """Return the entry of ids that were given, without those of which nothing is known."""
     known = []
-    for id in ids(name, given[name]):
+    for id in ids(name, getattr(verb, name)):
         with suppress(NotFoundError, InvalidError):  # an event is recorded without a link to what is unknown
             known.append(act.index.names[act.known(id)])
     return {name: known} if known else {}
 
 
-def _instant(act: Act, given: Given, name: str) -> Json:
+def instant_given(act: Act, verb: Any, name: str) -> Json:
+    """Return the entry of an instant, as the verb has read it."""
     assert act.work.call is not None
     return {name: end_moment(act.work.call.times[name])}
 
 
-def _value(act: Act, given: Given, name: str) -> Json:
-    return {name: given[name]} if given[name] else {}
+def value_given(act: Act, verb: Any, name: str) -> Json:
+    """Return the entry of a value that is recorded as it was given."""
+    value = getattr(verb, name)
+    return {name: value} if value else {}
 
 
-def _whether(act: Act, given: Given, name: str) -> Json:
+def is_given(act: Act, verb: Any, name: str) -> Json:
+    """Return the entry of an argument whose value is in the effects."""
     return {name: True}
 
 
-def _whether_in_slot(act: Act, given: Given, name: str) -> Json:
-    return {name: True} if given.get("key") is not None else {}
-
-
-def _sentence(act: Act, given: Given, name: str) -> Json:
-    said = act.core.vocabulary.sentence(given["source"], given["kind"], given["target"], "explicit")
-    names = act.index.names
-    return {
-        "source": names[act.known(said.source)],
-        "kind": said.kind.name,
-        "target": names[act.known(said.target)],
-    }
-
-
-def _by_known(act: Act, given: Given, name: str) -> Json:
-    index, by = act.index, act.known(given["by"])
-    said = index.saying(by, "supersedes", act.known(given["old"]))
-    return {"by": index.names[by]} if any(index.believed_link(link, act.work.tx) for link in said) else {}
-
-
-Noted = Callable[["Act", Given, str], "Json"]
-"""Gives the entry of an argument: the verb's context, all that was given, and the name of the argument."""
-
-_PERIOD: dict[str, Noted] = {"valid_from": _instant, "valid_to": _instant}
-_NAMED: dict[str, Noted] = {"supersedes": known_ids, "corrects": known_ids, "derived_from": known_ids}
-
-RECORDED: dict[str, dict[str, Noted]] = {
-    "add_node": {**_PERIOD, **_NAMED, "id": _whether_in_slot},
-    "revise": {**_PERIOD, "tags": _whether, "source": _whether, "minor": _value, "if_number": _value},
-    "amend": {**_PERIOD, "source": _whether, "if_number": _value},
-    "end": {"at": _instant, "if_number": _value},
-    "retract": {**_PERIOD, "if_number": _value},
-    "fold": {"members": known_ids},
-    "confirm": {"source": _whether, "if_number": _value},
-    "supersede": {"valid_from": _instant, "if_number": _value, "by": _by_known},
-    "link": _PERIOD,
-    "unlink": {**_PERIOD, "source": _sentence},
-    "record_event": {"id": _whether, "related_to": known_ids},
-}
-"""The arguments that are recorded, by verb."""
+PERIOD: dict[str, Noted] = {"valid_from": instant_given, "valid_to": instant_given}
 
 
 def bounds(start: Instant | None, stop: Instant | None) -> Json:
     """Return the entry of a period of which one bound or both were given."""
     entry: Json = {} if start is None else {"valid_from": moment(start)}
     return entry if stop is None else {**entry, "valid_to": end_moment(stop)}
-
-
-def entry_of(core: Core, work: Transaction, called_verb: str, given: Given, verb: str) -> Json:
-    """Return what an operation `verb`, the first of a call, records of the arguments given to the verb that was called."""
-    act, recorded = acts.Act(core, work), RECORDED[called_verb]
-    entry: Json = {} if verb == called_verb else {"verb": called_verb}
-    for name, value in given.items():
-        if name in recorded and value is not None:
-            entry |= recorded[name](act, given, name)
-    return entry
-
-
-def records_arguments(verb: Callable[P, T]) -> Callable[P, T]:
-    """Return a verb of a store that records the arguments given with its first operation. Iterators among them are read once."""
-    names = [
-        each.name
-        for each in signature(verb).parameters.values()
-        if each.kind is Parameter.POSITIONAL_OR_KEYWORD
-    ]
-
-    @wraps(verb)
-    def recorded(*args: P.args, **kwargs: P.kwargs) -> T:
-        read: Any = [_readable(each) for each in args]
-        named: Any = {name: _readable(each) for name, each in kwargs.items()}
-        token = called.set((verb.__name__, dict(zip(names, read, strict=False)) | named))
-        try:
-            return verb(*read, **named)
-        finally:
-            called.reset(token)
-
-    return recorded
-
-
-def _readable(value: Any) -> Any:
-    return list(value) if hasattr(value, "__next__") else value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.read.occurrences import Happened, print_of
@@ -17,6 +18,7 @@ from graphstore.values.period import OPEN, Instant, period
 from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import creator_of
 from graphstore.write.act import Act
+from graphstore.write.given_arguments import Noted, Verb, is_given, known_ids
 from graphstore.write.linking import Claim, Ends, Linking
 from graphstore.write.transaction import Transaction
 
@@ -24,14 +26,21 @@ TOLD_APART = "told apart"
 """The setting: fingerprints of which each text is an event of its own."""
 
 
-class Report(NamedTuple):
-    """A caller's description of an event, checked. `at` None: now. `related`: ids of what it is about."""
+@dataclass(frozen=True, slots=True)
+class RecordEvent(Verb[Recorded]):
+    """See `GraphStore.record_event`. `type` and `body` are checked. `at` None: now. `related_to`: ids of what it is about."""
 
     type: str
     body: Json
     id: str | None = None
     at: Instant | None = None
-    related: tuple[str, ...] = ()
+    related_to: tuple[str, ...] = ()
+    name: ClassVar = "record_event"
+    recorded: ClassVar[dict[str, Noted]] = {"id": is_given, "related_to": known_ids}
+
+    def apply(self, act: Act) -> Recorded:
+        """Record the event, or one more occurrence of it."""
+        return Recording(act).record(self)
 
 
 class Written(NamedTuple):
@@ -49,7 +58,7 @@ class Recording:
         self.act = act
         self.core, self.index, self.work = act.core, act.index, act.work
 
-    def record(self, report: Report) -> Recorded:
+    def record(self, report: RecordEvent) -> Recorded:
         """Write a report. Returns its event as it is now."""
         report = self._to_the_letter(report)
         written = self.write(report)
@@ -61,7 +70,7 @@ class Recording:
 
         return self.work.answer(Recorded, make)
 
-    def write(self, report: Report) -> Written:
+    def write(self, report: RecordEvent) -> Written:
         """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.
 
         Raises ConflictError when the id is known with other content.
@@ -81,10 +90,10 @@ class Recording:
             self.work.happen_again(ent, when, op, differing(first, report.body))
         agent = report.body.get("agent")
         maker = f"agent:{agent}" if agent else "store"
-        warnings = [self._relate(ent, other, when, maker, op) for other in report.related]
+        warnings = [self._relate(ent, other, when, maker, op) for other in report.related_to]
         return Written(ent, is_new, tuple(filter(None, warnings)))
 
-    def _new(self, report: Report, when: Instant) -> tuple[int, int]:
+    def _new(self, report: RecordEvent, when: Instant) -> tuple[int, int]:
         name = self.new_id(when) if report.id is None else self.act.free_id(report.id)
         op = self.work.op("record_event", name)
         ent = self.index.add_entity(name, True, report.type, None, "", self.work.tx)
@@ -96,7 +105,7 @@ class Recording:
         """Return a new id for an event that happened then."""
         return drawn(lambda: f"evt_{at // 1000}_{random_64()[:8]}", self.index.ids)
 
-    def _same(self, report: Report, id: str) -> int:
+    def _same(self, report: RecordEvent, id: str) -> int:
         """Return the event of that id, when its content is the same; -1 when the id is not known."""
         index = self.index
         ent: int = index.ids.get(text_of("id", id), -1)
@@ -118,15 +127,15 @@ class Recording:
             )
         return ent
 
-    def _to_the_letter(self, report: Report) -> Report:
+    def _to_the_letter(self, report: RecordEvent) -> RecordEvent:
         """Return the report, with a fingerprint of its very text where its own was told apart."""
         body = report.body
         if not may_repeat(report) or body["fingerprint"] not in (self.index.setting(TOLD_APART) or ()):
             return report
         own = digest(report.type, body["description"], body.get("source"))
-        return report._replace(body={**body, "fingerprint": own})
+        return replace(report, body={**body, "fingerprint": own})
 
-    def _alike(self, report: Report) -> int:
+    def _alike(self, report: RecordEvent) -> int:
         """Return the event that a report without an id repeats, or -1: of several the one recorded last."""
         if not may_repeat(report):
             return -1
@@ -173,7 +182,7 @@ class Recording:
         return None
 
 
-def may_repeat(report: Report) -> bool:
+def may_repeat(report: RecordEvent) -> bool:
     """Return True if a report counts as an occurrence of an existing event with its fingerprint."""
     return (
         report.id is None

@@ -15,7 +15,7 @@ from graphstore.values.vocabulary import maker_of
 from graphstore.write.act import Act
 from graphstore.write.bounds import MINTED, Bounds
 from graphstore.write.linking import Claim, Ends, Linking
-from graphstore.write.recording import Recording, Report
+from graphstore.write.recording import RecordEvent, Recording
 from graphstore.write.trust import Trust
 
 
@@ -198,6 +198,6 @@ def confirm(act: Act, row: int, reason: str | None, said: Json) -> None:
     type, body = event_of(
         CONFIRMATION, text, "system", None, source=source, fingerprint=f"{name} by {source}"
     )
-    written = Recording(act).write(Report(type, body))
+    written = Recording(act).write(RecordEvent(type, body))
     linking = Linking(act.core, work, op=op)
     linking.join(Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"))

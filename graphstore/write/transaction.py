@@ -63,7 +63,7 @@ class Born(NamedTuple):
 
 
 @dataclass(slots=True)
-class Call:
+class VerbCall:
     """A call of a verb. `entry`: what its first operation, with that verb, records of the arguments given."""
 
     entry: Callable[[str], Json]
@@ -115,7 +115,7 @@ class Transaction:
         self._rekept: list[tuple[int, Sequence[Taken]]] = []
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
-        self.call: Call | None = None  # the verb that opens operations now
+        self.call: VerbCall | None = None  # the verb that opens operations now
         # operation -> what its effects do not show of the arguments given, see `given_arguments`; in the order of operations
         self.args: dict[int, Json] = {}
         # of a bulk load: when what an operation describes begins

@@ -38,7 +38,6 @@ from graphstore.view.core_state import Core
 from graphstore.view.view import Reader, View
 from graphstore.write import retention, shown_rows
 from graphstore.write import transaction as transactions
-from graphstore.write.given_arguments import called, entry_of
 from graphstore.write.trust import TRUST
 
 if TYPE_CHECKING:
@@ -556,17 +555,12 @@ class Writer(Reader):
             raise
 
     def _deciding(self, work: Transaction, is_narrow: bool) -> Iterator[Transaction]:
-        """Yield a transaction to one verb of it, which records the arguments that it was called with."""
+        """Yield a transaction to one verb of it."""
         core = self._core
         before = core.in_verb, work.is_deciding, work.call
         core.in_verb, work.is_deciding, work.call = is_narrow, work.is_deciding or is_narrow, None
-        if (asked := called.get()) is not None:
-            called.set(None)  # once: what this verb does with another is not what the caller asked
-            work.call = transactions.Call(partial(entry_of, core, work, *asked))
         try:
             yield work
-            if work.call is not None and work.call.first >= 0:
-                work.record_call(work.call.first)
         finally:
             core.in_verb, work.is_deciding, work.call = before
 

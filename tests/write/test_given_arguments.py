@@ -15,7 +15,7 @@ from graphstore import OPEN, GraphStore
 from graphstore.errors import ConflictError
 from graphstore.ledger.chain import dumps
 from graphstore.store.store import Branch
-from graphstore.write.given_arguments import RECORDED
+from graphstore.write import describing, recording, verbs
 from tests.conftest import Clock, day, home
 from tests.support.chain import heads
 
@@ -169,6 +169,15 @@ ALSO_SHOWN = {
     "unlink": {"target"},  # recorded with the source
     "record_event": {"source"},
 }
+
+
+RECORDED = {
+    verb.name: verb.recorded
+    for verb in (
+        verbs.AddNode, describing.Revise, describing.Amend, verbs.EndNode, verbs.Retract, verbs.Fold, verbs.Confirm, verbs.Supersede,
+        verbs.AddLink, verbs.Unlink, recording.RecordEvent,
+    )
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", RECORDED)
