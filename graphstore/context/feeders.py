@@ -457,7 +457,7 @@ def _sections_of(view: Reader, place: Place) -> list[str]:
 @registry.read("memory")
 def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
     """The files as they stand at the view's coordinate, each with its sections in order: those of no user, then the user's own."""
-    with view._searching() as sight:
+    with view.reading() as sight:
         found: dict[str, list[Node]] = {}
         here = view._pinned(sight.valid, sight.tx)
         for name in FILES:

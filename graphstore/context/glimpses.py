@@ -76,7 +76,7 @@ def clocks(view: Reader, parts: int = 120) -> Clocks:
     """
     if at_least_one("parts", parts) > 1_000:
         raise InvalidError(f"parts {parts} is too many. Give 1,000 at most.")
-    with view._searching() as sight:
+    with view.reading() as sight:
         return Clocks(
             valid=_strip(sight.turns("valid"), parts, sight.valid),
             tx=_strip(sight.turns("tx"), parts, sight.tx),
@@ -102,7 +102,7 @@ def next_change(view: Reader, axis: Axis, at: TimeLike, back: bool = False) -> d
     if axis not in ("valid", "tx"):
         raise InvalidError.choice("axis", axis, ("valid", "tx"))
     since = view._time(at, "at", axis)
-    with view._searching() as sight:
+    with view.reading() as sight:
         turns = sight.turns(axis)
         place = bisect_left(turns, since) - 1 if back else bisect_right(turns, since)
         return moment(turns[place]) if 0 <= place < len(turns) else None
@@ -112,7 +112,7 @@ def next_change(view: Reader, axis: Axis, at: TimeLike, back: bool = False) -> d
 def latest(view: Reader, limit: int = 30) -> list[Node | Event]:
     """What was recorded last of what stands at the coordinate, the last first."""
     most = at_least_one("limit", limit)
-    with view._searching() as sight:
+    with view.reading() as sight:
         return sight.things(sight.newest(most))
 
 
@@ -146,7 +146,7 @@ def named(view: Reader, ids: Iterable[str] | str) -> dict[str, Named]:
         text = thing.text or ", ".join(f"{name} {value}" for name, value in thing.content.items())
         return Named(id=thing.id, kind=thing.kind, text=line(text or thing.id, _LINE))
 
-    with view._searching() as sight:
+    with view.reading() as sight:
         found, things = {}, sight.things_of(asked)
         for id in asked:
             if id in things:
@@ -255,7 +255,7 @@ def _why_shaky(view: View, thing: Node | Event) -> Shaky | None:
 
 
 def _names(view: View, ids: Iterable[str]) -> dict[str, str]:
-    with view._searching() as sight:
+    with view.reading() as sight:
         found = {}
         for id, thing in sight.things_of(dict.fromkeys(ids)).items():
             words = thing.description if isinstance(thing, Event) else thing.text or ""
@@ -324,7 +324,7 @@ def graph(view: Reader, ids: Iterable[str] | str, links: Iterable[str] = ()) -> 
     asked, between = id_list("ids", ids), id_list("links", links)
     if not asked:
         raise InvalidError("ids is empty. Give the id of a thing, or several.")
-    with view._searching() as sight:
+    with view.reading() as sight:
         known = sight.things_of(asked)
         if not known:
             raise NotFoundError(f"none of the {len(asked):,} ids is known here. Ask for some that are.")

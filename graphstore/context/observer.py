@@ -105,7 +105,7 @@ class Observed(Value):
 def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
     """The messages that wait to be compressed at the view's coordinate, by when they were sent."""
     text_of("user", user), optional_text("thread", thread)
-    with view._searching() as sight:
+    with view.reading() as sight:
         return _open(sight, user, thread)[1]
 
 
@@ -147,7 +147,7 @@ def _transcript(added: Iterable[Event]) -> str | None:
 
 def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
     """The latest messages that the observer got."""
-    with view._searching() as sight:
+    with view.reading() as sight:
         found: list[Message] = []
         number = _Batch.latest(sight, user, thread).number
         while number > 0 and len(found) < limit:
@@ -171,7 +171,7 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
         scope = sight.scope(ent)
         return user is None or scope in mine or _takes_part(sight, ent, user, groups)
 
-    with view._searching() as sight:
+    with view.reading() as sight:
         chunks = [
             sight.entity(row.id) for row in sight.scan(kind=CHUNK) if row.scope.startswith(_LAYER.prefix)
         ]
@@ -534,7 +534,7 @@ class Observer:
     def _compressed(self, user: str, thread: str | None) -> _Ready | None:
         """What the compressor says of the messages that wait; None: none waits. Writes nothing."""
         assert self._compress is not None
-        with self._store._searching() as sight:
+        with self._store.reading() as sight:
             batch, waiting = _open(sight, user, thread)
         if not waiting:
             return None
@@ -620,7 +620,7 @@ class Observer:
         """The threads to compress now: whose queue is long or old enough, or that are silent or ended, then those of users that have enough over threads."""
         now, left = self._store._now(), list[tuple[str, str | None, int]]()
         for user, thread in self._queues():
-            with self._store._searching() as sight:
+            with self._store.reading() as sight:
                 waiting, since, ended = _waiting(sight, user, thread)
             if not waiting:
                 continue

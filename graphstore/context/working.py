@@ -173,7 +173,7 @@ class ExpertiseTracker:
         )  # fmt: skip
 
     def _outcomes(self, view: Reader, domain: str) -> list[Event]:
-        with view._searching() as sight:
+        with view.reading() as sight:
             ent = entity(sight, Place(DOMAIN, (domain,)))
             if ent < 0 or sight.entity(sight.id(ent)) < 0:
                 return []

@@ -32,7 +32,7 @@ def occurrences(view: Reader, id: str) -> list[Json]:
     `source` None and `metadata` {}: it said none. Those of a retracted event are told too, those of a forgotten one are not. Raises NotFoundError
     for an unknown id, InvalidError for that of a node.
     """
-    with view._searching() as sight:
+    with view.reading() as sight:
         ent, _ = sight.resolve(id)
         if not sight.is_event(ent):
             raise InvalidError(f"{id!r} is a node. Its versions are versions({id!r}).")

@@ -220,7 +220,7 @@ def patterns(
     criteria = Criteria(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
     zone = zone_of(timezone)
     pinned = isinstance(view, View)
-    with view._searching() as sight:
+    with view.reading() as sight:
         return patterns_at(sight, pinned, since, criteria, zone)
 
 

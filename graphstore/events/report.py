@@ -127,7 +127,7 @@ def history_report(
     )
     only = next(iter(asked.types)) if asked.types is not None and len(asked.types) == 1 else None
     pinned, zone = isinstance(view, View), zone_of(timezone)
-    with view._searching() as sight:
+    with view.reading() as sight:
         within = window(since, sight.valid, sight.snapshots)
         history = _History(sight, view.vocabulary.kinds)
         related = -1 if related_to is None else sight.resolve(related_to)[0]

@@ -187,7 +187,7 @@ def annotate(
 def added(view: Reader, id: str) -> list[Event]:
     """What was added to a message by the view's coordinate, the latest first."""
     text_of("id", id)
-    with view._searching() as sight:
+    with view.reading() as sight:
         ent = sight.entity(id)
         return [] if ent < 0 else _added(sight, ent)
 
@@ -279,7 +279,7 @@ def messages(
     filters = _digest([wanted, begin, end, *more_filters])
     here, before = _going_on(view, cursor, filters)
     filtered = None if text is None else Filters.of(here, {}, {}, asked_fields(text))
-    with here._searching() as sight:
+    with here.reading() as sight:
         among = None if filtered is None else filtered.saying(sight, text or "")
         if known is not None:
             fresh = sight.written_after(known)
@@ -400,7 +400,7 @@ def threads(view: Reader, limit: int = 100) -> list[Voice]:
 
 def _voices(view: Reader, field: str, limit: int) -> list[Voice]:
     most = at_least_one("limit", limit)
-    with view._searching() as sight:
+    with view.reading() as sight:
         latest = [
             (name, len(rows), sight.event_and_links(sight.entity_of(rows[0])))
             for name, rows in islice(sight.voices(field), most)
@@ -432,7 +432,7 @@ class Traced(Value):
 def traces(view: Reader, limit: int = 50) -> list[Traced]:
     """The traces there is something of by the view's coordinate, those recorded last first."""
     most = at_least_one("limit", limit)
-    with view._searching() as sight:
+    with view.reading() as sight:
         found: list[Traced] = []
         for name in reversed(sight.traces()):
             if len(found) == most:
@@ -526,7 +526,7 @@ def trace(view: Reader, trace_id: str) -> Trace:
     """
     name = text_of("trace_id", trace_id)
     notes: list[str] = []
-    with view._searching() as sight:
+    with view.reading() as sight:
         ents = sight.trace(name)
         if not ents:
             known = (each for each in sight.traces() if sight.trace(each))
@@ -560,7 +560,7 @@ def whole_trace_id(view: Reader, text: str) -> str:
     text is given back. Raises NotFoundError where several traces begin so."""
     if not _TRACE_BEGUN.fullmatch(text_of("trace_id", text)):
         return text
-    with view._searching() as sight:
+    with view.reading() as sight:
         if sight.trace(text):
             return text
         begun = [name for name in sight.traces() if name.startswith(text) and len(name) == _TRACE_ID]

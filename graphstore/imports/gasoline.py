@@ -471,7 +471,7 @@ class _LogExport:
     def __init__(self, view: Reader) -> None:
         self.view = view
         self.vocabulary = view.vocabulary
-        with view._searching() as sight:
+        with view.reading() as sight:
             events = list(sight.entities(events=True))
             sight.read_names(events)
             self.events = set(map(sight.id, events))
@@ -485,7 +485,7 @@ class _LogExport:
                 yield self._line(event, *told)
 
     def _told(self, ids: list[str]) -> list[tuple[Event, tuple[list[tuple[Instant, Json]], Json]]]:
-        with self.view._searching() as sight:
+        with self.view.reading() as sight:
             sight.read_events(map(sight.entity, ids))
             return [(event, _told(sight, event.id)) for event in sight.events_of(ids)]
 

@@ -354,7 +354,7 @@ def traces_data(view: Reader) -> TracesData:
     """Every trace of which a view has an event. Imported spans are exported unchanged, in their order; equal resources and scopes are one."""
     pinned = view._fixed()
     export = _TraceExport()
-    with pinned._searching() as sight:
+    with pinned.reading() as sight:
         ents = {ent for name in sight.traces() for ent in sight.trace(name)}
         ordered = sight.events_and_links(sorted(ents))
     rest = [event for event in ordered if not export.imported(event)]

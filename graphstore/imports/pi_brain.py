@@ -114,7 +114,7 @@ class _SessionExport:
         self.elsewhere = 0  # links with an end that is no node of a session
         self.past = 0  # links that are known and do not hold here
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
-        with view._searching() as sight:
+        with view.reading() as sight:
             ents = sight.of_kinds((SEGMENT, SESSION), events=False)
             sight.read_names(ents)
             self.names = list(map(sight.id, ents))
@@ -174,7 +174,7 @@ class _SessionExport:
 
     def _links(self) -> list[Link]:
         """The links that hold at one of the nodes or at both, each once and as it is stored."""
-        with self.view._searching() as sight:
+        with self.view.reading() as sight:
             ents = list(map(sight.entity, self.began))
             sight.read_ends(ents)
             edges = [edge for ent in ents for way in ("out", "into") for edge in sight.edges(ent, way)]

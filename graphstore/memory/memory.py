@@ -373,7 +373,7 @@ def layer_stats(view: Reader) -> tuple[LayerStats, ...]:
     """What stands of each layer at the coordinate; what is of no layer, if there is any, last."""
     layers = tables.table(view._setting(LAYERS))
     found: dict[str | None, list[Row]] = {name: [] for name in layers}
-    with view._searching() as sight:
+    with view.reading() as sight:
         soon = sight.tx + SOON
         for row in sight.scan(kind=CHUNK, content=True):
             layer = tables.of_scope(layers, row.scope)

@@ -201,7 +201,7 @@ def recall(
     if filters.of_the_past:
         return _mentions(view, text, k, filters, lens)
     lens = lens or embedders.asked(view, text)
-    with view._searching() as sight:
+    with view.reading() as sight:
         recalled = _standing(
             sight, text, k, filters, walk, vocabulary=view.vocabulary, decay=decay, lens=lens
         )
@@ -308,7 +308,7 @@ def mentions(
 
 
 def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | None = None) -> Recalled:
-    with view._searching() as sight:
+    with view.reading() as sight:
         seen = _seen(sight, lens)
         if filters != Filters() and not words(remaining(text)):
             return _listed_ever(sight, text, k, filters, seen)

@@ -126,7 +126,7 @@ _OF_ITSELF = frozenset({COPIED, MOVED, OTHERWISE})
 
 def taken_back_by_reading(store: Store, id: str) -> bool:
     """Whether a segment or a link that is no longer believed was taken back because a file was read better, and not by a person."""
-    with store._searching() as sight:
+    with store.reading() as sight:
         last = sight.closed_by(id)
         return last >= 0 and sight.change(last).reason in _OF_ITSELF
 

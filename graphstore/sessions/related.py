@@ -148,7 +148,7 @@ class _Connecting:
         return True
 
     def _is_known(self, id: str) -> bool:
-        with self._store._searching() as sight:
+        with self._store.reading() as sight:
             return sight.knows_link(id)
 
     def _unwanted(self) -> frozenset[str]:
@@ -208,7 +208,7 @@ class _KnownLinks(NamedTuple):
 
 def _known(store: Store, there: list[WorkPiece]) -> _KnownLinks:
     ids = {piece.id for piece in there}
-    with store._searching() as sight:
+    with store.reading() as sight:
         own: dict[_Key, str] = {}
         past: dict[_Key, str] = {}
         others: set[_Key] = set()

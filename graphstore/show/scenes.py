@@ -461,13 +461,10 @@ def glance(reader: Reader, most: int) -> Scene:
     title = repr(reader).strip("<>")
     if reader._why_closed:
         return Scene(title)
-
-    def look(sight: Sight) -> Scene:
+    with reader.reading() as sight:
         last, count = sight.latest(most)
         links = _between(set(last), sight)
         return things_scene(title, list(map(sight.thing, last)), count, links, most, moment(sight.valid))
-
-    return reader._searched(look)
 
 
 def _between(shown: set[int], sight: Sight) -> list[Link]:

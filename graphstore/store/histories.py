@@ -44,7 +44,8 @@ def history(
     from graphstore.view import history_rows
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
-    table = store._searched(lambda sight: history_rows.nodes(sight, asked, kind, fields))
+    with store.reading() as sight:
+        table = history_rows.nodes(sight, asked, kind, fields)
     if coalesce_on is not None:
         table = history_rows.coalesced(table, coalesce_on, at_one_tx=asked.is_one_tx)
     return Result.of_arrow(table)
@@ -67,7 +68,8 @@ def links(
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
     name = None if kind is None else store.vocabulary.canonical(kind)
-    return Result.of_arrow(store._searched(lambda sight: history_rows.links(sight, asked, name)))
+    with store.reading() as sight:
+        return Result.of_arrow(history_rows.links(sight, asked, name))
 
 
 @registry.read("tables")
@@ -77,9 +79,8 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
     from graphstore.view import history_rows
 
     first, last = store._bounds(since, until, "tx")
-    return Result.of_arrow(
-        store._searched(lambda sight: history_rows.changes(sight.point, first, min(last, sight.tx)))
-    )
+    with store.reading() as sight:
+        return Result.of_arrow(history_rows.changes(sight.point, first, min(last, sight.tx)))
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:

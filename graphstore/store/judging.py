@@ -86,12 +86,9 @@ def pairs_of(view: View, ids: Iterable[str]) -> list[Pair]:
     """The pairs to judge of these: each with what the rules suspect, then with what is nearest in words, in its scope. What a lifecycle or `contradicts`
     link joins is left out, and what says the same."""
     asked = list(ids)
-
-    def look(sight: Sight) -> list[Pair]:
+    with view.reading() as sight:
         seen: set[frozenset[int]] = {frozenset(pair) for pair in conflicts.linked(sight)}
         return [pair for id in asked for pair in _pairs(sight, sight.entity(id), seen)]
-
-    return view._searched(look)
 
 
 def _pairs(sight: Sight, ent: int, seen: set[frozenset[int]]) -> Iterator[Pair]:

@@ -111,8 +111,8 @@ def recorded_since(store: WholeStore, view: View, since: datetime | None) -> lis
         for change in store.changes(since)
         if change.verb in _TELLING and change.tx <= view.at.tx
     )
-
-    standings = view._searched(lambda sight: sight.standings_of(names))
+    with view.reading() as sight:
+        standings = sight.standings_of(names)
     return [name for name in names if standings.get(name) in UPRIGHT]
 
 

@@ -51,16 +51,13 @@ def entity(sight: Rows, place: Place) -> int:
 
 def kept_in(view: Reader, *places: Place) -> Node | None:
     """What a view shows in the first of these places where something stands, None if nothing does."""
-
-    def look(sight: Rows) -> Node | None:
+    with view.reading() as sight:
         for place in places:
             ent = entity(sight, place)
             row = -1 if ent < 0 else sight.find(ent)
             if row >= 0:
                 return sight.node(row, sight.upright(ent))
-        return None
-
-    return view._searched(look)
+    return None
 
 
 def _named(index: Index, place: Place) -> tuple[str, int]:

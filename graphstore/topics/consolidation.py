@@ -118,7 +118,7 @@ def consolidate(
         None if topic is None else _TopicFilter(text_of("topic", topic)),
         OPEN if before is None else view._time(before, "before"),
     )
-    with view._searching() as sight:
+    with view.reading() as sight:
         contradictions = _Contradictions(sight)
         found = [
             (lot, [sight.node(each.row, sight.standing(each.ent)) for each in members])
@@ -362,7 +362,7 @@ class _Folding:
 @registry.read("consolidation")
 def consolidations(view: Reader) -> list[Consolidation]:
     """The summaries that stand at a view's coordinate and what each sums up, the one recorded last first."""
-    with view._searching() as sight:
+    with view.reading() as sight:
         found = sorted(_foldings(sight).items(), key=lambda each: (each[1].op, each[0]), reverse=True)
         return [_consolidation(sight, sight.thing(ent), folding) for ent, folding in found]
 

@@ -283,7 +283,7 @@ def latest_on(
     plain = topic_name(text_of("topic", topic))
     if strategy != DEFAULT:
         strategy_for(strategy, plain)
-    with view._searching() as sight:
+    with view.reading() as sight:
         found = _TopicAnswer(sight, topic, plain, kind, scope)
         found.pass_versions()
         decision = found.decide(strategy)
@@ -319,7 +319,7 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
     of its scope begins, whether or not that supersedes it. Raises InvalidError for a blank topic.
     """
     plain = topic_name(text_of("topic", topic))
-    with view._searching() as sight:
+    with view.reading() as sight:
         found = _TopicAnswer(sight, topic, plain, kind, scope)
         found.pass_versions()
         names = found.numbered(plain)
@@ -355,7 +355,7 @@ def settle(
     text_of("reason", reason)
     plain = topic_name(text_of("topic", topic))
     with store._verb():
-        with store._searching() as sight:
+        with store.reading() as sight:
             found = _TopicAnswer(sight, topic, plain, kind, scope)
             if found.by is None:
                 raise NotFoundError(_unknown(topic, found.nearest()))

@@ -110,21 +110,6 @@ class Reader(Painted):
             valid, tx = at or self._coordinate()
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
-    @contextmanager
-    def _searching(self) -> Iterator[Sight]:
-        """Yield what a block looks at that looks at few things here."""
-        core = self._core
-        ledger = core.answering
-        at = self._coordinate() if self._asks_first else None
-        with ledger.snapshot() as database, no_collecting():
-            valid, tx = at or self._coordinate()
-            yield sights.sight_of(core, Point(database, valid, tx, core.vocabulary))
-
-    def _searched(self, look: Callable[[Sight], T]) -> T:
-        """Return what a function finds that looks at few things here."""
-        with self._searching() as sight:
-            return look(sight)
-
     def _count_access(self, ids: Iterable[str]) -> None:
         """Count these things as looked up, once each."""
         self._core.accesses.count(ids)
@@ -143,15 +128,17 @@ class Reader(Painted):
         than ids lead to, so a transaction has it without rows. A store that lies elsewhere refuses: register the function, and it runs where the store is.
         """
         core = self._core
-        valid, tx = self._coordinate()
-        valid = max(valid, ahead)
         if is_narrow and core.is_worker:
+            valid, tx = self._coordinate()
             with core.on_working_set():
-                sight = working_sight.WorkingSight(core, valid, tx)
+                sight = working_sight.WorkingSight(core, max(valid, ahead), tx)
             yield sight
             return
-        with core.answering.snapshot() as database:
-            yield sights.sight_of(core, Point(database, valid, tx, core.vocabulary))
+        ledger = core.answering
+        at = self._coordinate() if self._asks_first else None
+        with ledger.snapshot() as database, no_collecting():
+            valid, tx = at or self._coordinate()
+            yield sights.sight_of(core, Point(database, max(valid, ahead), tx, core.vocabulary))
 
     @property
     def _why_closed(self) -> str | None:
@@ -493,20 +480,16 @@ class Reader(Painted):
         `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many. `of`: those of this id alone; of
         candidates those in its slot, with its tags or nearest in words. Raises NotFoundError for an unknown `of`.
         """
-
-        def look(sight: Sight) -> list[Contradiction]:
+        with self.reading() as sight:
             ent = None if of is None else sight.resolve(of)[0]
             return conflicts.contradictions(
                 sight, settled=settled, candidates=candidates, limit=limit, of=ent
             )
 
-        return self._searched(look)
-
     def contradiction(self, one: str, other: str) -> Contradiction:
         """The contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""
-        return self._searched(
-            lambda sight: conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
-        )
+        with self.reading() as sight:
+            return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
 
     # ------------------------------------------------------------------ the graph
 

@@ -29,7 +29,8 @@ def weighs(view, id: str = "one") -> float:
 
 def known(store, id: str = "one", view=None) -> int:
     """How often a thing was looked up, as told by a view's tx."""
-    return (view or store)._searched(lambda sight: sight.follow_lookups().total(id, sight.tx))
+    with (view or store).reading() as sight:
+        return sight.follow_lookups().total(id, sight.tx)
 
 
 @pytest.fixture

@@ -71,16 +71,15 @@ def bm25(view, text: str) -> list[tuple[str, float]]:
 
 
 def found(view, text: str, most: int = 10_000, kinds: tuple[str, ...] = ()) -> list[tuple[str, float]]:
-    named = view._searched(
-        lambda sight: [
-            (sight.id(ent), score) for ent, score in sight.found(text, most, frozenset(kinds)).matches
-        ]
-    )
+    with view.reading() as sight:
+        matches = sight.found(text, most, frozenset(kinds)).matches
+        named = [(sight.id(ent), score) for ent, score in matches]
     return sorted(named, key=lambda match: (-round(match[1], 9), match[0]))
 
 
 def unknown(view, text: str) -> list[str]:
-    return view._searched(lambda sight: sight.found(text, 5).unknown)
+    with view.reading() as sight:
+        return sight.found(text, 5).unknown
 
 
 def ids(view, text: str) -> set[str]:
@@ -330,14 +329,12 @@ def test_what_is_told_later_changes_no_past_answer(store, clock):
     past = store.as_of()
 
     def answers() -> list[object]:
-        def look(sight) -> list[object]:
+        with past.reading() as sight:
             texts = ("ERR-404 login", "unicorn login", "token", "gateway")
             return [
                 (answer.matches, answer.unknown, answer.weights)
                 for answer in (sight.found(text, 99) for text in texts)
             ]
-
-        return past._searched(look)
 
     before = answers()
     clock.move(days=1)
@@ -361,7 +358,7 @@ def test_a_match_tells_which_words_it_says_and_how_much_of_the_question_that_is(
     store.add_node("fact", {}, id="one", text="login")
     store.add_node("decision", {}, id="other", text="login cache")
 
-    def look(sight) -> None:
+    with store.reading() as sight:
         found = sight.found("login unicorn pegasus", 1)
         both, one = sight.entity("both"), sight.entity("one")
         login, unicorn, pegasus = found.weights
@@ -371,8 +368,6 @@ def test_a_match_tells_which_words_it_says_and_how_much_of_the_question_that_is(
         assert login < unicorn < pegasus
         assert 3 == len(sight.found("login unicorn pegasus", 9).matches)
         assert 1 == len(sight.found("login unicorn", 9, frozenset({"decision"})).matches)
-
-    store._searched(look)
 
 
 # ---------------------------------------------------------------- following
