@@ -12,7 +12,19 @@ from graphstore.ledger.chain import FORGETTING, OF_THE_STORE, UNDO
 from graphstore.values import drawn_ids, generated_ids
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, instant, moment
+from graphstore.write.describing import Amend, Revise
+from graphstore.write.given_arguments import Verb
 from graphstore.write.recorded_calls import Call, LinkSaid, Operation, Reader, Recorded, Version
+from graphstore.write.verbs import (
+    AddLink,
+    AddNode,
+    Confirm,
+    EndNode,
+    Fold,
+    Retract,
+    Supersede,
+    Unlink,
+)
 
 if TYPE_CHECKING:
     from graphstore.values.findings import MergeConflict
@@ -36,6 +48,10 @@ class Again:
 
     def __init__(self, made: Line, of: Line, reader: Reader) -> None:
         self._made, self._of, self._reader = made, of, reader
+        self._verbs: dict[str, Callable[[Operation, Call], Verb[Any]]] = {
+            "add_node": self._add_node, "confirm": self._confirm, "revise": self._revise, "amend": self._amend, "end": self._end,
+            "retract": self._retract, "fold": self._fold, "supersede": self._supersede, "link": self._link, "unlink": self._unlink,
+        }  # fmt: skip
 
     def begin(self, line: Line, recorded: Recorded) -> None:
         """Begin with the calls of a transaction on a line."""
@@ -44,11 +60,15 @@ class Again:
     def call(self, call: Call) -> None:
         """Make a call again. Raises what the verb raises, Skipped for one that the chain does not show."""
         op = call.first
-        verb = getattr(self, f"_{op.verb}", None)
+        verb = self._verbs.get(op.verb)
         links = {link.sentence: link.id for each in call.ops for link in each.links}
         with drawn_ids.given(self._made_by(call), links):
             if verb is not None:
-                verb(op, call)
+                self._line._perform(verb(op, call))
+            elif op.verb == "resolve":
+                self._resolve(op)
+            elif op.verb == "record_event":
+                self._line.record_event(**self._event(op))
             elif op.verb in OF_THE_STORE or op.verb.startswith("set_") or self._settings():
                 self._of_the_store(op)
             else:
@@ -153,39 +173,31 @@ class Again:
             raise Skipped(_NOT_SHOWN)
         return entity
 
+    def _named(self, op: Operation) -> Json:
+        """Return the ids that a node was given, by kind of link."""
+        return {name: op.args[name] for name in ("supersedes", "corrects", "derived_from") if name in op.args}
+
     # ------------------------------------------------------------------ the verbs
 
-    def _add_node(self, op: Operation, call: Call) -> None:
+    def _add_node(self, op: Operation, call: Call) -> AddNode:
         version = self._version(op)
-        body = _shown(version)
         kind, key, scope = self._entity(op.subject)[1:4]
         own_id = key is None or bool(op.args.get("id")) or not generated_ids.is_one(op.subject)
-        named = {
-            name: op.args[name] for name in ("supersedes", "corrects", "derived_from") if name in op.args
-        }
-        self._line.add_node(
-            kind, body["content"], id=op.subject if own_id else None, key=key, text=body.get("text"), tags=body.get("tags", ()), scope=scope,
-            reason=op.reason, source=body.get("source"), trigger=body.get("trigger", "initial"),
-            **self._bounds(op, version.periods), **named,
+        return AddNode(
+            kind, id=op.subject if own_id else None, key=key, scope=scope, reason=op.reason,
+            **_described(_shown(version)), **self._bounds(op, version.periods), **self._named(op),
         )  # fmt: skip
 
-    def _confirm(self, op: Operation, call: Call) -> None:
-        reason = op.reason
+    def _confirm(self, op: Operation, call: Call) -> Verb[Any]:
         if op.args.get("verb") != "add_node":
-            self._line.confirm(
-                op.subject, reason=reason or self._recorded.reason or "erased", source=op.held.get("source"),
-                if_number=op.args.get("if_number"),
-            )  # fmt: skip
-            return
+            reason = op.reason or self._recorded.reason or "erased"
+            return Confirm(op.subject, reason, op.held.get("source"), op.args.get("if_number"))
         kind, key, scope = self._entity(op.subject)[1:4]
         body = {**self._stood(op), **op.held}
-        given = {name: value for name, value in body.items() if value is not None}
-        named = {
-            name: op.args[name] for name in ("supersedes", "corrects", "derived_from") if name in op.args
-        }
-        self._line.add_node(
-            kind, given.get("content", {}), key=key, text=given.get("text"), tags=given.get("tags", ()), scope=scope, reason=reason,
-            source=given.get("source"), trigger=given.get("trigger", "initial"), **self._bounds(op), **named,
+        given: Json = {"content": {}} | {name: value for name, value in body.items() if value is not None}
+        return AddNode(
+            kind, key=key, scope=scope, reason=op.reason,
+            **_described(given), **self._bounds(op), **self._named(op),
         )  # fmt: skip
 
     def _stood(self, op: Operation) -> Json:
@@ -201,17 +213,17 @@ class Again:
             }  # fmt: skip
         raise Skipped(_NOT_SHOWN)
 
-    def _revise(self, op: Operation, call: Call) -> None:
+    def _revise(self, op: Operation, call: Call) -> Revise:
         version = self._version(op)
         body, args = _shown(version), op.args
         says_source = args.get("source") or (not self._recorded.has_arguments and "source" in body)
-        self._line.revise(
+        return Revise(
             op.subject, body["content"], reason=op.reason, trigger=body.get("trigger", "initial"), text=body.get("text"),
             source=body.get("source") if says_source else None, tags=body.get("tags", ()) if args.get("tags") else None,
             minor=bool(args.get("minor")), if_number=args.get("if_number"), **self._bounds(op, version.periods),
         )  # fmt: skip
 
-    def _amend(self, op: Operation, call: Call) -> None:
+    def _amend(self, op: Operation, call: Call) -> Amend:
         source = None
         if op.args.get("source"):
             source = next((_shown(each).get("source") for each in op.versions.values()), None)
@@ -220,26 +232,20 @@ class Again:
             if self._recorded.has_arguments and not op.is_forgotten:
                 raise Skipped(_NOT_SHOWN)
             patch = _shown(self._version(op))["content"]
-        self._line.amend(
-            op.subject,
-            patch,
-            reason=op.reason,
-            source=source,
-            if_number=op.args.get("if_number"),
-            **self._bounds(op),
-        )
+        number = op.args.get("if_number")
+        return Amend(op.subject, patch, reason=op.reason, source=source, if_number=number, **self._bounds(op))
 
-    def _end(self, op: Operation, call: Call) -> None:
-        self._line.end(op.subject, at=op.args.get("at"), reason=op.reason, if_number=op.args.get("if_number"))
+    def _end(self, op: Operation, call: Call) -> EndNode:
+        return EndNode(op.subject, op.args.get("at"), op.reason, op.args.get("if_number"))
 
-    def _retract(self, op: Operation, call: Call) -> None:
+    def _retract(self, op: Operation, call: Call) -> Retract:
         reason = op.reason or self._recorded.reason or "erased"
-        self._line.retract(op.subject, reason=reason, if_number=op.args.get("if_number"), **self._bounds(op))
+        return Retract(op.subject, reason=reason, if_number=op.args.get("if_number"), **self._bounds(op))
 
-    def _fold(self, op: Operation, call: Call) -> None:
-        self._line.fold(op.args.get("members", ()), into=op.subject, reason=op.reason)
+    def _fold(self, op: Operation, call: Call) -> Fold:
+        return Fold(op.args.get("members", ()), op.subject, op.reason)
 
-    def _supersede(self, op: Operation, call: Call) -> None:
+    def _supersede(self, op: Operation, call: Call) -> Supersede:
         olds = [each.subject for each in call.ops]
         said = next((each for each in op.links if each.sentence[1:] == ("supersedes", olds[0])), None)
         if said is None and "by" in op.args:
@@ -251,12 +257,10 @@ class Again:
             if not known:
                 raise Skipped(_NOT_SHOWN)
             said = known[-1]
-        self._line.supersede(
-            *olds, by=said.sentence[0], reason=op.reason, valid_from=op.args.get("valid_from"),
-            if_number=op.args.get("if_number"), created_by=said.created_by,
-        )  # fmt: skip
+        since, number = op.args.get("valid_from"), op.args.get("if_number")
+        return Supersede(olds, said.sentence[0], op.reason, since, number, said.created_by)
 
-    def _link(self, op: Operation, call: Call) -> None:
+    def _link(self, op: Operation, call: Call) -> AddLink:
         said: LinkSaid | None = next((each for each in op.links if each.id == op.subject), None)
         said = said or self._reader.links.get(op.subject)
         if said is None:
@@ -264,20 +268,20 @@ class Again:
         source, kind, target = said.sentence
         reason = said.body.get("reason")
         bounds = self._bounds(op, said.periods)
-        self._line.link(
+        return AddLink(
             source, kind, target, reason=None if reason == self._recorded.reason and op.reason is None else reason,
             strength=said.strength, confidence="inferred" if said.inferred else "explicit", created_by=said.created_by,
             history=said.history, metadata=said.body.get("metadata"), id=None if generated_ids.is_one(said.id) else said.id, **bounds,
         )  # fmt: skip
 
-    def _unlink(self, op: Operation, call: Call) -> None:
+    def _unlink(self, op: Operation, call: Call) -> Unlink:
         if "source" in op.args:
-            sentence = {name: op.args[name] for name in ("source", "kind", "target")}
-            self._line.unlink(**sentence, reason=op.reason, **self._bounds(op))
+            named = {name: op.args[name] for name in ("source", "kind", "target")}
         else:
-            self._line.unlink(op.subject, reason=op.reason, **self._bounds(op))
+            named = {"link_id": op.subject}
+        return Unlink(**named, reason=op.reason, **self._bounds(op))
 
-    def _resolve(self, op: Operation, call: Call) -> None:
+    def _resolve(self, op: Operation) -> None:
         said = next((each for each in op.links if each.id == op.subject), None)
         if said is None:
             raise Skipped(_NOT_SHOWN)
@@ -288,9 +292,6 @@ class Again:
                 self._line.resolve(found, keep=keep, reason=op.reason or self._recorded.reason or "erased")
                 return
         raise Skipped("the two do not contradict each other without what is omitted")
-
-    def _record_event(self, op: Operation, call: Call) -> None:
-        self._line.record_event(**self._event(op))
 
     def _event(self, op: Operation) -> Json:
         """Return the arguments of an event that was reported."""
@@ -382,6 +383,11 @@ class Again:
         }  # fmt: skip
         row.pop("salt", None)
         return row if generated_ids.is_one(said.id) else {**row, "id": said.id}
+
+
+def _described(body: Json) -> Json:
+    """Return the arguments that a body gives."""
+    return {name: body[name] for name in ("content", "text", "tags", "source", "trigger") if name in body}
 
 
 def _shown(version: Version) -> Json:
