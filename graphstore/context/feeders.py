@@ -26,7 +26,7 @@ from graphstore.events.correlation import microseconds
 from graphstore.memory.memory import Memory
 from graphstore.store import registry
 from graphstore.store.store import Store
-from graphstore.store.upsert import Place, clear, keep, kept_in, let_go
+from graphstore.store.upsert import NodePlace, clear, keep, kept_in, let_go
 from graphstore.values.inputs import at_least_one, json_object, json_read, optional_text, tags_of, text_of
 from graphstore.values.layers import CHUNK
 from graphstore.values.models import Json, Node, Value
@@ -423,7 +423,7 @@ class SoulFileIndexer:
             times[part.title] += 1
             kept = keep(
                 self._store,
-                Place(CHUNK, ("soul", self._user, name, part.title, str(times[part.title]))),
+                NodePlace(CHUNK, ("soul", self._user, name, part.title, str(times[part.title]))),
                 {"metadata": {"file": name, "header": part.title}},
                 text=part.text,
                 scope=f"soul:{self._user}",
@@ -432,7 +432,7 @@ class SoulFileIndexer:
             )
             done[kept.how].append(kept.node.id)
             now.append(kept.node.id)
-        place = Place(_FILE, (self._user, name))
+        place = NodePlace(_FILE, (self._user, name))
         before = _sections_of(self._store, place)
         for id in before:
             if id not in now and let_go(self._store, id, reason=f"no longer in {name}"):
@@ -448,7 +448,7 @@ def index_soul(store: Store, folder: str | Path, *, user: str | None = None) -> 
     return SoulFileIndexer(store, user=user).index(folder)
 
 
-def _sections_of(view: Reader, place: Place) -> list[str]:
+def _sections_of(view: Reader, place: NodePlace) -> list[str]:
     node = kept_in(view, place)
     found: list[str] = [] if node is None else node.content["sections"]
     return found
@@ -462,7 +462,7 @@ def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
         here = view._pinned(sight.valid, sight.tx)
         for name in FILES:
             owners = ("", user) if user else ("",)
-            ids = [id for owner in owners for id in _sections_of(here, Place(_FILE, (owner, name)))]
+            ids = [id for owner in owners for id in _sections_of(here, NodePlace(_FILE, (owner, name)))]
             nodes = [_standing(sight, sight.entity(id)) for id in ids]
             if shown := [node for node in nodes if node is not None]:
                 found[name] = shown
@@ -540,7 +540,7 @@ class Sync:
         self._name = text_of("the name of a source", source.name)
         self._every = microseconds(every, "every")
         self._last: Instant | None = None
-        self._place = Place("cursor", (self._prefix, self._user, self._name))
+        self._place = NodePlace("cursor", (self._prefix, self._user, self._name))
         self.failures = 0
 
     @property
@@ -605,7 +605,7 @@ class Sync:
         if unknown := sorted(str(name) for name in item.keys() - set(_ITEM)):
             raise InvalidError.choice("field of an item", unknown[0], _ITEM)
         own = text_of("id", item.get("id"))
-        place = Place(CHUNK, (self._prefix, self._user, self._name, own))
+        place = NodePlace(CHUNK, (self._prefix, self._user, self._name, own))
         if item.get("deleted"):
             if ended := clear(self._store, place, reason=f"deleted in {self._name}"):
                 yield "ended", ended

@@ -26,13 +26,13 @@ from graphstore.events.correlation import microseconds
 from graphstore.memory.memory import Memory
 from graphstore.store import registry
 from graphstore.store.store import Store
-from graphstore.store.upsert import Place, entity, keep, kept_in
+from graphstore.store.upsert import NodePlace, entity, keep, kept_in
 from graphstore.values.findings import Recorded
 from graphstore.values.inputs import at_least_one, ids, optional_text, text_of
 from graphstore.values.layers import BUILT_IN, CHUNK
 from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment, when
-from graphstore.view.rows import Edge, Rows
+from graphstore.view.rows import LinkEdge, NumberedRows
 from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 
@@ -224,8 +224,8 @@ def _rank(node: Node) -> int:
     return PRIORITIES.index(priority) if priority in PRIORITIES else _UNSAID
 
 
-def _place(user: str, thread: str | None, number: int) -> Place:
-    return Place(BATCH, (user, thread or "", str(number)))
+def _place(user: str, thread: str | None, number: int) -> NodePlace:
+    return NodePlace(BATCH, (user, thread or "", str(number)))
 
 
 class _Batch(NamedTuple):
@@ -235,7 +235,7 @@ class _Batch(NamedTuple):
     ent: int
 
     @classmethod
-    def latest(cls, sight: Rows, user: str, thread: str | None) -> _Batch:
+    def latest(cls, sight: NumberedRows, user: str, thread: str | None) -> _Batch:
         """The last batch known here: numbers have no gap, so it is found by doubling and halving."""
 
         def known(number: int) -> bool:
@@ -249,19 +249,19 @@ class _Batch(NamedTuple):
             low, high = (middle, high) if known(middle) else (low, middle)
         return cls(low, entity(sight, _place(user, thread, low)) if low else -1)
 
-    def closed(self, sight: Rows) -> bool:
+    def closed(self, sight: NumberedRows) -> bool:
         """Whether it was compressed by then, or no longer stands."""
         row = sight.find(self.ent)
         return row < 0 or "observed" in sight.node(row, "stands").content
 
 
-def _open(sight: Rows, user: str, thread: str | None) -> tuple[_Batch, list[Message]]:
+def _open(sight: NumberedRows, user: str, thread: str | None) -> tuple[_Batch, list[Message]]:
     """The last batch of a thread, and the messages that wait in it."""
     batch = _Batch.latest(sight, user, thread)
     return batch, [] if batch.ent < 0 or batch.closed(sight) else _messages(sight, batch.ent)
 
 
-def _waiting(sight: Rows, user: str, thread: str | None) -> tuple[list[Message], Instant, bool]:
+def _waiting(sight: NumberedRows, user: str, thread: str | None) -> tuple[list[Message], Instant, bool]:
     """The messages that wait in the last batch of a thread, since when there is one, and whether the thread has ended."""
     batch, waiting = _open(sight, user, thread)
     if not waiting:
@@ -270,7 +270,7 @@ def _waiting(sight: Rows, user: str, thread: str | None) -> tuple[list[Message],
     return waiting, sight.first_recorded(batch.ent), bool(content.get("ended"))
 
 
-def _messages(sight: Rows, batch: int) -> list[Message]:
+def _messages(sight: NumberedRows, batch: int) -> list[Message]:
     """The messages of a batch that stand and were authorized, by when they were sent, then as they were recorded."""
     found = []
     admitted = sight.admitted()
@@ -487,7 +487,7 @@ class Observer:
             metadata={"user": user},
         ).event
 
-    def _batch(self, sight: Rows, user: str, thread: str | None) -> str:
+    def _batch(self, sight: NumberedRows, user: str, thread: str | None) -> str:
         """The batch that messages of the thread join: the last one while it is open, else a new one."""
         latest = _Batch.latest(sight, user, thread)
         if latest.ent >= 0 and not latest.closed(sight):
@@ -585,7 +585,7 @@ class Observer:
         if self._in_transaction():
             raise InvalidError(f"{what} inside transaction(). Leave the block first.")
 
-    def _move(self, sight: Rows, edge: Edge, user: str, thread: str | None) -> None:
+    def _move(self, sight: NumberedRows, edge: LinkEdge, user: str, thread: str | None) -> None:
         """Let a message that came while the others were compressed, or is still to come, wait in the next batch."""
         sender = sight.link(sight.believed_link(edge.link)[0]).metadata.get("sender")
         self._store.unlink(edge.id, reason="came while the batch was compressed")
@@ -702,8 +702,8 @@ def _heard(ready: _Ready, ask: Callable[[], object]) -> _Ready:
     return ready._replace(found=found, warnings=warnings)
 
 
-def _reflection(user: str) -> Place:
-    return Place("cursor", ("reflection", user))
+def _reflection(user: str) -> NodePlace:
+    return NodePlace("cursor", ("reflection", user))
 
 
 def _asked(compress: Callable[..., str], messages: tuple[Message, ...], known: tuple[Node, ...]) -> object:
@@ -776,7 +776,7 @@ class _Writing:
         return [old.id]
 
 
-def _members(sight: Rows, batch: int) -> list[int]:
+def _members(sight: NumberedRows, batch: int) -> list[int]:
     """The messages of a batch that are believed, authorized and not superseded, those to come included."""
     admitted = sight.admitted()
     return [
@@ -789,7 +789,7 @@ def _members(sight: Rows, batch: int) -> list[int]:
     ]
 
 
-def _senders(sight: Rows, batch: int) -> Iterator[str]:
+def _senders(sight: NumberedRows, batch: int) -> Iterator[str]:
     """Who sent the messages of a batch, by their ids; agents and the system are nobody."""
     for ent in _members(sight, batch):
         event = sight.event_and_links(ent)
@@ -804,7 +804,7 @@ def _senders(sight: Rows, batch: int) -> Iterator[str]:
             yield spoke
 
 
-def _queued(sight: Rows, event: int) -> bool:
+def _queued(sight: NumberedRows, event: int) -> bool:
     """Whether a message is in a batch, of whatever thread."""
     return any(
         sight.kind(edge.source) == BATCH and sight.believed_link(edge.link)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from graphstore.errors import InvalidError
 from graphstore.events.correlation import microseconds
 from graphstore.store import registry, upsert
-from graphstore.store.upsert import Place, entity, keep, kept_in
+from graphstore.store.upsert import NodePlace, entity, keep, kept_in
 from graphstore.values.findings import Recorded
 from graphstore.values.inputs import optional_text, text_of
 from graphstore.values.models import Event, Node, Value
@@ -84,8 +84,8 @@ def clear(store: Store, user: str, thread: str | None = None) -> bool:
     return upsert.clear(store, _pad(user, thread), reason="cleared") is not None
 
 
-def _pad(user: str, thread: str | None) -> Place:
-    return Place(PAD, (user, thread or ""))
+def _pad(user: str, thread: str | None) -> NodePlace:
+    return NodePlace(PAD, (user, thread or ""))
 
 
 def _scope(user: str, thread: str | None) -> str:
@@ -174,7 +174,7 @@ class ExpertiseTracker:
 
     def _outcomes(self, view: Reader, domain: str) -> list[Event]:
         with view.reading() as sight:
-            ent = entity(sight, Place(DOMAIN, (domain,)))
+            ent = entity(sight, NodePlace(DOMAIN, (domain,)))
             if ent < 0 or sight.entity(sight.id(ent)) < 0:
                 return []
             here = view._pinned(sight.valid, sight.tx)
@@ -222,7 +222,7 @@ def record_outcome(
     recorded: dict[str, Any] = {"domain": name, "outcome": outcome, "weight": weight}
     since = None if occurred_at is None else store._time(occurred_at, "occurred_at")
     with store._verb():
-        about = keep(store, Place(DOMAIN, (name,)), {"domain": name}, text=name, since=since).node
+        about = keep(store, NodePlace(DOMAIN, (name,)), {"domain": name}, text=name, since=since).node
         return store.record_event(
             OUTCOME,
             f"{name}: {outcome}" if note is None else f"{name}: {outcome}, {text_of('note', note)}",

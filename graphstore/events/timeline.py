@@ -35,7 +35,7 @@ from graphstore.values.text import line
 from graphstore.values.time_range import plural
 from graphstore.values.words import asked_fields
 from graphstore.view.filters import Filters
-from graphstore.view.rows import Rows
+from graphstore.view.rows import NumberedRows
 from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 from graphstore.write.writer import Writer
@@ -192,7 +192,7 @@ def added(view: Reader, id: str) -> list[Event]:
         return [] if ent < 0 else _added(sight, ent)
 
 
-def _added(sight: Rows, ent: int) -> list[Event]:
+def _added(sight: NumberedRows, ent: int) -> list[Event]:
     """The events that were added to a message, the latest first."""
     found = []
     for link in sight.links_around(ent, "into", _ABOUT):
@@ -210,7 +210,7 @@ def _added_to(sight: Sight, events: Iterable[Event]) -> dict[str, tuple[Event, .
     return {id: some for id, some in found.items() if some}
 
 
-def transcript_of(sight: Rows, ent: int) -> str | None:
+def transcript_of(sight: NumberedRows, ent: int) -> str | None:
     """The latest transcript of a message."""
     return next((each.description for each in _added(sight, ent) if each.type == TRANSCRIPT), None)
 

@@ -22,9 +22,9 @@ from graphstore.graph.arrow_tables import (
 from graphstore.graph.texts import LINK
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, thing_rows
-from graphstore.read.happened import Happened
+from graphstore.read.happened import HappenedTimes
 from graphstore.read.index_of_rows import SHAKY
-from graphstore.read.linked import LINKS_OVER, Linked
+from graphstore.read.linked import LINKS_OVER, LinkedRow
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.values.coordinates import Axis
 from graphstore.values.gc_pause import no_collecting
@@ -176,7 +176,7 @@ class RowSource:
     def events(self) -> pa.Table:
         """Return what has happened and is believed: the rows of Event."""
         point = self._rows_now()
-        happened = Happened(point, self._events)
+        happened = HappenedTimes(point, self._events)
         rows = thing_rows(point, self._events)
         bodies = [_body(happened, row) for row in rows]
         columns = columns_of(rows, Described)
@@ -207,7 +207,7 @@ class RowSource:
         """Return what is known and does not hold, with its last content: the rows of Absent, and with them the contents of those that are nodes, of others nothing."""
         point, labels = self._rows_now(), self._labels
         rows = thing_rows(point, [row.id for row in point.rows(KNOWN) if row.number not in labels])
-        happened = Happened(point, [row.id for row in rows if row.is_event])
+        happened = HappenedTimes(point, [row.id for row in rows if row.is_event])
         bodies = []
         for row in rows:
             body = _body(happened, row)
@@ -236,7 +236,7 @@ class RowSource:
         """Return links by the numbers of their periods."""
         point = self._rows_now()
         rows = point.rows(LINKS_OVER, periods=as_json(list(periods)))
-        columns = columns_of(rows, Linked)
+        columns = columns_of(rows, LinkedRow)
         own = {name: columns[name] for name in _OF_LINKS}
         own |= {"told": columns["recorded_at"], "valid_to": list(map(_end, columns["valid_to"]))}
         own["history"] = columns["is_history"]
@@ -300,7 +300,7 @@ def _end(instant: Instant | None) -> Instant:
     return OPEN if instant is None else instant
 
 
-def _body(happened: Happened, row: Described) -> Json:
+def _body(happened: HappenedTimes, row: Described) -> Json:
     """Return the body of a version; of a forgotten thing what is left of it."""
     what = f"event {row.id!r}" if row.is_event else f"node {row.id!r}, version {row.number}"
     body = happened.point.content(row.data, row.checksum, what)
@@ -310,7 +310,7 @@ def _body(happened: Happened, row: Described) -> Json:
     return event_tombstone(word, happened.place(row.id)) if row.is_event else tombstone(word)
 
 
-def _with_latest(happened: Happened, row: Described, body: Json) -> Json:
+def _with_latest(happened: HappenedTimes, row: Described, body: Json) -> Json:
     """Return the body of an event with the metadata of its latest occurrence."""
     metadata = happened.latest(row.id, body).get("metadata")
     return body if metadata == body.get("metadata") else {**body, "metadata": metadata}

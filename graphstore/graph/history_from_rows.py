@@ -13,7 +13,7 @@ from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.chain import GENESIS
 from graphstore.ledger.closings import closings
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
 from graphstore.read.columns import Mark
@@ -194,7 +194,7 @@ class RowHistory:
         return {label: sorted({number % SPAN for number in numbers}) for label, numbers in found.items()}
 
     @property
-    def _database(self) -> Readable:
+    def _database(self) -> RowReader:
         return self._of_line.database
 
     def _rows(self, table: HistoryTable, places: Iterable[int]) -> list[Any]:

@@ -27,7 +27,7 @@ from graphstore.values.fingerprints import MENDING, NEVER_OPEN, fingerprint
 from graphstore.values.models import Event, Json, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
 from graphstore.values.vocabulary import Kind
-from graphstore.view.rows import Rows
+from graphstore.view.rows import NumberedRows
 from graphstore.view.view import Reader
 from graphstore.write.recording import occur
 
@@ -455,7 +455,7 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     return len(export.began)
 
 
-def _told(sight: Rows, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
+def _told(sight: NumberedRows, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
     """The occurrences of an event in order, each with its description, source and metadata; and these of its first report."""
     ent = sight.entity(id)
     first = sight.body(ent)

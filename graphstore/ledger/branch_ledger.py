@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphstore.errors import InvalidError
-from graphstore.ledger.branch_rows import ALL_LINES, MADE_THEN, Line, lines_of
-from graphstore.ledger.database import Readable, Values
+from graphstore.ledger.branch_rows import ALL_LINES, MADE_THEN, LineNumbers, lines_of
+from graphstore.ledger.database import RowReader, Values
 from graphstore.ledger.ledger import Ledger, last_tx_and_kinds
 from graphstore.values.period import Instant
 
@@ -26,7 +26,7 @@ FROM property WHERE name = 'rewritten'
 class BranchDatabase:
     """Fetches the rows of one branch."""
 
-    def __init__(self, database: Readable, branch: str, line: Line) -> None:
+    def __init__(self, database: RowReader, branch: str, line: LineNumbers) -> None:
         self._database, self.line = database, line
         self.file, self.forked = database.file, line.forked
         self.branch: str | None = branch
@@ -93,6 +93,6 @@ def branch_made(ledger: Ledger, name: str) -> Instant | None:
     return next((tx for tx, verb in found if verb == "branch"), None)
 
 
-def branch_databases(database: Readable) -> list[BranchDatabase]:
+def branch_databases(database: RowReader) -> list[BranchDatabase]:
     """Return what reads the rows of each branch, deleted ones too, in the order in which they were made."""
     return [BranchDatabase(database, line.name or "", line) for line in lines_of(database.rows(ALL_LINES))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.values.period import Instant
 
 _LINES = "SELECT number, name, parent, fork FROM line ORDER BY number"
@@ -92,7 +92,7 @@ class BranchRecords(list[BranchRecord]):
         return [each for each in self if each.parent is record]
 
 
-def branch_records(database: Readable, *, count: bool = False) -> BranchRecords:
+def branch_records(database: RowReader, *, count: bool = False) -> BranchRecords:
     """Return all branches, deleted ones too.
 
     Args:

@@ -92,13 +92,13 @@ class Ancestor(NamedTuple):
     ranges: Mapping[str, tuple[int, int]]  # the first number, and the one after the last
 
 
-class Line:
+class LineNumbers:
     """The rows of the trunk, or of one branch."""
 
     def __init__(
         self,
         number: int = 0,
-        parent: Line | None = None,
+        parent: LineNumbers | None = None,
         fork: Instant = OPEN,
         marks: Mapping[str, int] | None = None,
         name: str | None = None,
@@ -129,7 +129,7 @@ class Line:
 
     def row(self, table: str, place: int) -> int:
         """Return the number of a row that the heads of this line name by its place."""
-        line: Line = self
+        line: LineNumbers = self
         while line.parent is not None and place < line.marks[table]:
             line = line.parent
         return line.number * SPAN + place
@@ -290,13 +290,13 @@ def with_views(text: str, views: Mapping[str, str]) -> str:
     return f"{begun[1]}{queries}, {rest}" if begun[1] else f"WITH {queries} {rest}"
 
 
-TRUNK = Line()
+TRUNK = LineNumbers()
 
 
 class LineConnection:
     """A connection whose statements read the rows of one line."""
 
-    def __init__(self, connection: sqlite3.Connection, line: Line) -> None:
+    def __init__(self, connection: sqlite3.Connection, line: LineNumbers) -> None:
         self._connection, self._line = connection, line
 
     def execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
@@ -304,17 +304,17 @@ class LineConnection:
         return self._connection.execute(self._line.statement(statement), values)
 
 
-def line_named(connection: sqlite3.Connection, name: str | None) -> Line:
+def line_named(connection: sqlite3.Connection, name: str | None) -> LineNumbers:
     """Return the branch of a name that was made last; None: the trunk."""
     return TRUNK if name is None else lines_of(connection.execute(NAMED_LAST, (name,)).fetchall())[-1]
 
 
-def all_branches(connection: sqlite3.Connection) -> list[Line]:
+def all_branches(connection: sqlite3.Connection) -> list[LineNumbers]:
     """Return all branches, deleted ones too."""
     return lines_of(connection.execute(ALL_LINES).fetchall())
 
 
-def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[Line]:
+def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[LineNumbers]:
     """Return the branches of rows of the table `line`, each after the one that it began from."""
     found = {0: TRUNK}
     for number, name, parent, fork, marks in rows:
@@ -323,9 +323,9 @@ def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[Line]:
 
 
 @lru_cache(maxsize=32)
-def _line(number: int, parent: Line, fork: Instant, marks: str, name: str) -> Line:
+def _line(number: int, parent: LineNumbers, fork: Instant, marks: str, name: str) -> LineNumbers:
     """Return a branch. It is kept with the statements that it has made."""
-    return Line(number, parent, fork, orjson.loads(marks), name)
+    return LineNumbers(number, parent, fork, orjson.loads(marks), name)
 
 
 def add_branch(connection: sqlite3.Connection, name: str, fork: Instant, parent: str | None) -> None:
@@ -338,7 +338,7 @@ def add_branch(connection: sqlite3.Connection, name: str, fork: Instant, parent:
     )
 
 
-def _marks(connection: sqlite3.Connection, line: Line, fork: Instant) -> dict[str, int]:
+def _marks(connection: sqlite3.Connection, line: LineNumbers, fork: Instant) -> dict[str, int]:
     """Return how many rows of each table a line had at an instant."""
     reader = line.reader(connection)
     names = ", ".join(NUMBERED)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from graphstore.ledger.chain import FORGETTING, UNDO, dumps
-from graphstore.ledger.standing_facts import ROW, Absence, Facts, Row, joined
+from graphstore.ledger.standing_facts import ROW, Absence, Facts, PeriodRow, joined
 from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without_all
 
 Head = dict[str, Any]
@@ -41,7 +41,7 @@ class ChangedParts:
         heads: list[Head],
         first: int,
         entities: Collection[int],
-        closed: dict[int, list[Row]],
+        closed: dict[int, list[PeriodRow]],
     ) -> None:
         self._facts, self._first, self.closed = facts, first, closed
         self._since = facts.believed_since(entities, first) if entities else {}
@@ -69,7 +69,9 @@ class ChangedParts:
         found: dict[int, list[Any]] = {}
         for entity, *row in self._facts.fetch(statement, asked) if self._since else ():
             if entity in self._since:
-                found.setdefault(entity, []).append(Row._make(row) if len(row) == len(Row._fields) else row)
+                found.setdefault(entity, []).append(
+                    PeriodRow._make(row) if len(row) == len(PeriodRow._fields) else row
+                )
         return found
 
     def is_new(self, entity: int) -> bool:
@@ -135,7 +137,7 @@ class ChangedParts:
             self._periods[entity] = coalesce([*changed, *turns])
         return _replaced(facts.absence[entity], changed, parts)
 
-    def _of_all_removed(self, entity: int, closed: list[Row]) -> list[Absence] | None:
+    def _of_all_removed(self, entity: int, closed: list[PeriodRow]) -> list[Absence] | None:
         """Of an entity of which nothing is left: it is retracted at all time if what was removed last was."""
         by = [row.closed_by or 0 for row in closed if self._facts.removes(row.closed_by, entity)]
         by += [operation for _, _, operation in self.removed.get(entity, ())]
@@ -148,7 +150,7 @@ class ChangedParts:
         return known if not is_touched and known == [(*ALWAYS, "superseded")] else None
 
     def _absences_over(
-        self, entity: int, period: Period, first: Instant, closed: list[Row]
+        self, entity: int, period: Period, first: Instant, closed: list[PeriodRow]
     ) -> list[Absence] | None:
         """How a node stands over a period in which it does not; None where the rows of this transaction do not tell. It is believed from `first` on."""
         facts, known = self._facts, self._facts.absence[entity]

@@ -8,12 +8,12 @@ import orjson
 
 from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.damage import checked_head
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.ledger.statements import Statement
 from graphstore.values.period import Instant, instant
 
 
-class Head(NamedTuple):
+class HeadRow(NamedTuple):
     """The head of a line of the chain, as JSON."""
 
     number: int
@@ -36,10 +36,10 @@ CROSS JOIN entity e ON e.id = o.subject
 CROSS JOIN period p ON p.entity = e.number AND p.closed_by = o.number
 """  # what the trunk forgets is closed on each branch too, which its head does not name
 _EVER_CLOSED = "SELECT number FROM {} WHERE closed_by IS NOT NULL"
-HEADS_AFTER = Statement("heads_after", Head)
+HEADS_AFTER = Statement("heads_after", HeadRow)
 
 
-def closings(database: Readable, line: int, last: int) -> Closings:
+def closings(database: RowReader, line: int, last: int) -> Closings:
     """Return what the transactions from one row of the chain (not included) to another one closed on the line of a database."""
     if database.branch is not None and not line:  # heads of other lines say what was closed before it began
         of_things, of_links = (

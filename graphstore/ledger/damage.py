@@ -9,7 +9,7 @@ import orjson
 
 from graphstore.errors import DamageError
 from graphstore.ledger.chain import digest_of
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 
 MISSING, CHANGED = "it is missing", "its bytes do not match their checksum"
 
@@ -23,14 +23,14 @@ ORDER BY number
 _THERE = "SELECT number FROM body WHERE number >= ? AND number < ?"
 
 
-def damage(database: Readable, number: int, why: str) -> DamageError:
+def damage(database: RowReader, number: int, why: str) -> DamageError:
     """Return the error for a row of the chain."""
     return DamageError(
         f"{database.file} line {number}: {why}. The ledger is damaged there; nothing was changed. Restore a dump or a backup."
     )
 
 
-def checked_head(database: Readable, number: int, raw: bytes, stated: str) -> dict[str, Any]:
+def checked_head(database: RowReader, number: int, raw: bytes, stated: str) -> dict[str, Any]:
     """Return the head of a row of the chain. `stated`: its digest as the row has it. Raises DamageError where the two differ."""
     if digest_of(raw) != stated:
         raise damage(database, number, "its digest does not match")
@@ -38,7 +38,7 @@ def checked_head(database: Readable, number: int, raw: bytes, stated: str) -> di
     return head
 
 
-def damaged_body(database: Readable, body: int, why: str) -> DamageError:
+def damaged_body(database: RowReader, body: int, why: str) -> DamageError:
     """Return the error for a body of a number."""
     rows = database.rows(_LINE_OF, (body,))
     number, first, raw = rows[0] if rows else (1, 1, b"")
@@ -46,7 +46,7 @@ def damaged_body(database: Readable, body: int, why: str) -> DamageError:
     return damage(database, number, f"body {body}: {why}{', ' if names else ''}{' '.join(names)}")
 
 
-def damaged_content(database: Readable, data: bytes | None, checksum: int | None, what: str) -> DamageError:
+def damaged_content(database: RowReader, data: bytes | None, checksum: int | None, what: str) -> DamageError:
     """Return the error for a content that a statement has found, by searching the whole ledger for its body.
 
     Args:

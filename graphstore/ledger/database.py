@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import orjson
 
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
-from graphstore.ledger.branch_rows import TRUNK, Line
+from graphstore.ledger.branch_rows import TRUNK, LineNumbers
 from graphstore.ledger.files import check_plain, status_of, way_out
 from graphstore.ledger.scoped_rows import add_functions
 from graphstore.ledger.slow_log import SLOW, warn
@@ -55,7 +55,7 @@ Values = Sequence[Any] | Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Writing:
+class WritingCosts:
     """What writing took in this process since it opened the ledger."""
 
     waits: list[int] = field(default_factory=lambda: [0] * (len(WAIT_BOUNDS) + 1))
@@ -65,7 +65,7 @@ class Writing:
     checkpoints: int = 0  # seen here, by any process: those between two looks count as one
 
 
-class Connection(sqlite3.Connection):
+class LedgerConnection(sqlite3.Connection):
     """A connection that can be referred to weakly."""
 
     may_write = False  # whether it was told how to commit
@@ -76,9 +76,11 @@ class _Access:
     """Holds the connections of one thread. The thread holds `lock` while a statement runs, and during a whole snapshot or turn to write."""
 
     def __init__(self) -> None:
-        self.connection: Connection | None = None
-        self.second: Connection | None = None  # to write within a snapshot
-        self.writer: Connection | None = None  # that of the two on which this thread has its turn to write
+        self.connection: LedgerConnection | None = None
+        self.second: LedgerConnection | None = None  # to write within a snapshot
+        self.writer: LedgerConnection | None = (
+            None  # that of the two on which this thread has its turn to write
+        )
         self.lock = threading.RLock()
         self.in_snapshot = self.in_turn = False
         # the file and what this thread has written, when they were last compared with what is known
@@ -94,14 +96,14 @@ class _Access:
         self.state = _UNKNOWN
 
 
-class Snapshot:
+class SnapshotBlock:
     """The block of `Database.snapshot`. A class and not a generator: each read of a store enters one."""
 
     __slots__ = ("_access", "_connection", "_database")
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._connection: Connection | None = None  # None: nothing is to be ended
+        self._connection: LedgerConnection | None = None  # None: nothing is to be ended
 
     def __enter__(self) -> Database:
         database = self._database
@@ -140,19 +142,19 @@ class Snapshot:
             access.lock.release()
 
 
-class Readable(Protocol):
+class RowReader(Protocol):
     """Fetches rows of one line of a ledger: of the trunk, or of a branch.
 
     `branch` is its name, None: of the trunk. What was done by `forked` was done on the trunk.
     """
 
     file: Path
-    line: Line
+    line: LineNumbers
     branch: str | None
     forked: Instant
 
     @property
-    def whole(self) -> Readable:
+    def whole(self) -> RowReader:
         """Return what fetches also the rows outside of the scopes to which this one is limited; itself where it is not."""
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
@@ -162,7 +164,7 @@ class Readable(Protocol):
 class Database:
     """The file `ledger.db` of one store, open in this process."""
 
-    line: Line = TRUNK
+    line: LineNumbers = TRUNK
     branch: str | None = None
     forked: Instant = OPEN
 
@@ -199,7 +201,7 @@ class Database:
         self._accesses: weakref.WeakSet[_Access] = weakref.WeakSet()
         self._since = 0.0  # when this process got the lock, by the clock of `time.perf_counter`
         self._written_at = 0  # when the file was written last, in nanoseconds: only checkpoints write it
-        self._writing = Writing()
+        self._writing = WritingCosts()
         self._hidden: str | None = None  # the numbers of bodies that no read finds, as JSON
         self.in_use = False  # whether connections stay open while this process forks
         try:
@@ -241,7 +243,7 @@ class Database:
         )
         return EngineError(f"cannot open {self.file}: {told}")
 
-    def _check(self, connection: Connection) -> None:
+    def _check(self, connection: LedgerConnection) -> None:
         try:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
         except sqlite3.OperationalError as error:
@@ -256,7 +258,7 @@ class Database:
             )
         self.check_schema(connection)
 
-    def _check_wal(self, connection: Connection) -> None:
+    def _check_wal(self, connection: LedgerConnection) -> None:
         """Raise DamageError when the WAL is that of another ledger or of an earlier day. SQLite takes any WAL for that of the file beside it.
 
         A WAL that belongs to the file has all rows of the chain that the file has without it.
@@ -291,7 +293,7 @@ class Database:
         except _ERRORS:
             return None
 
-    def check_schema(self, connection: Connection) -> None:
+    def check_schema(self, connection: LedgerConnection) -> None:
         """Raise EngineError when another release has upgraded the ledger, or when it is only read and was not upgraded to this release."""
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         if found < SCHEMA and self.read_only:
@@ -347,9 +349,9 @@ class Database:
             query = "ro" if read_only else "rw"
         return f"{self._place.as_uri()}?mode={query}"
 
-    def _opened(self, uri: str, mapped: int = _MAPPED) -> Connection:
+    def _opened(self, uri: str, mapped: int = _MAPPED) -> LedgerConnection:
         connection = sqlite3.connect(
-            uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS, timeout=_BUSY, factory=Connection,
+            uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS, timeout=_BUSY, factory=LedgerConnection,
         )  # fmt: skip
         connection.execute("PRAGMA trusted_schema=OFF")
         add_functions(connection)
@@ -360,7 +362,7 @@ class Database:
             connection.execute(_BODIES_BUT_HIDDEN)
         return connection
 
-    def connect(self, *, read_only: bool) -> Connection:
+    def connect(self, *, read_only: bool) -> LedgerConnection:
         """Open one more connection. Raises EngineError when the system refuses."""
         if self._real in _unsafe:
             raise self._forked_in_use()
@@ -403,7 +405,7 @@ class Database:
             self._accesses.add(found)
         return found
 
-    def connected(self, access: _Access) -> Connection:
+    def connected(self, access: _Access) -> LedgerConnection:
         """Return the connection of this thread, which holds the lock of its access. Raises EngineError when the system refuses one."""
         if access.connection is None:
             access.connection = self.connect(read_only=self.read_only)
@@ -423,14 +425,14 @@ class Database:
         except _ERRORS as error:
             raise self.refusal(error) from error
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SnapshotBlock:
         """Return a block in which this thread reads one state of the file with all its statements, whatever others commit meanwhile.
 
         Raises EngineError when another release has upgraded the ledger.
         """
-        return Snapshot(self)
+        return SnapshotBlock(self)
 
-    def compare_state(self, access: _Access, connection: Connection) -> None:
+    def compare_state(self, access: _Access, connection: LedgerConnection) -> None:
         """Forget what this thread keeps of the ledger if anybody has written it since. Raises EngineError when another release has upgraded it."""
         # changed by commits of all other connections
         version: int = connection.execute("PRAGMA data_version").fetchone()[0]
@@ -474,7 +476,7 @@ class Database:
 
     # ------------------------------------------------------------------ writing
 
-    def begin(self, timeout: float | None = None) -> Connection:
+    def begin(self, timeout: float | None = None) -> LedgerConnection:
         """Take the write lock and begin a transaction. Raises LockedError after `timeout` seconds, EngineError when the file is gone.
 
         Args:
@@ -544,7 +546,7 @@ class Database:
         return self.access().in_turn
 
     @property
-    def writer(self) -> Connection:
+    def writer(self) -> LedgerConnection:
         """Return the connection on which this thread has its turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
         access = self.access()
         writer = access.writer
@@ -612,7 +614,7 @@ class Database:
             what = "the upkeep of the ledger" if transaction is None else transaction()
             warn("%s held the write lock of %s for %.1f seconds", what, self.file, held)
 
-    def writing(self) -> Writing:
+    def writing(self) -> WritingCosts:
         """Return what writing took in this process."""
         with contextlib.suppress(EngineError):
             self._check_place()
@@ -624,7 +626,7 @@ class Database:
         return 0 if found is None else found.st_size
 
     @contextlib.contextmanager
-    def transaction(self, timeout: float | None = None) -> Iterator[Connection]:
+    def transaction(self, timeout: float | None = None) -> Iterator[LedgerConnection]:
         """Give a block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses.
 
         Args:
@@ -652,7 +654,7 @@ class Database:
         return True
 
     @contextlib.contextmanager
-    def _alone(self, timeout: float | None = None) -> Iterator[Connection]:
+    def _alone(self, timeout: float | None = None) -> Iterator[LedgerConnection]:
         """Give a block in which no other process writes, outside of transactions. `timeout`: as of `begin`."""
         if self.writes_here:
             yield self.writer
@@ -684,7 +686,7 @@ class Database:
         except _ERRORS as error:
             raise self.refusal(error) from error
 
-    def _empty_wal(self, writer: Connection, seconds: float) -> bool:
+    def _empty_wal(self, writer: LedgerConnection, seconds: float) -> bool:
         """Empty the WAL, and wait so long for readers and for the checkpoint of another connection, for which SQLite does not wait."""
         until = time.monotonic() + seconds
         writer.execute("PRAGMA busy_timeout=0")
@@ -707,7 +709,7 @@ class Database:
         except _ERRORS as error:
             raise self.refusal(error) from error
 
-    def _sync_wal(self, connection: Connection) -> None:
+    def _sync_wal(self, connection: LedgerConnection) -> None:
         """Commit on a connection that syncs the WAL at each commit. A checkpoint may not have: a reader of an old snapshot keeps it from doing anything."""
         if self.writes_here and self.writer.in_transaction:
             raise EngineError(
@@ -773,7 +775,7 @@ def _missing_descriptors() -> OSError | None:
 
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
-_of_parent: list[Connection] = []  # open in this process because a fork copied them
+_of_parent: list[LedgerConnection] = []  # open in this process because a fork copied them
 _unsafe: set[str] = set()  # the files of those, which SQLite cannot lock in this process
 
 

@@ -19,7 +19,7 @@ _BELIEVED = 63, 1  # step and node of a row that is not closed
 _OWN, _FROM, _TO = 1, 2, 4  # bits of entity.deep
 
 
-class _Row(NamedTuple):
+class _DeepRow(NamedTuple):
     """A row of an entity, as `deep_row` has it."""
 
     owner: int
@@ -101,16 +101,16 @@ def follow_closed(connection: sqlite3.Connection, table: str, rows: Iterable[Seq
 def _follow(connection: sqlite3.Connection, bit: int, changed: Iterable[Sequence[object]]) -> None:
     """Write rows again that were changed, each with whether its entity is deep already; of one that is not, all rows."""
     new: set[int] = set()
-    rows: list[_Row] = []
+    rows: list[_DeepRow] = []
     for is_deep, *values in changed:
-        row = _Row._make(values)
+        row = _DeepRow._make(values)
         if is_deep:
             rows.append(row)
         else:
             new.add(row.owner)
     for owner in sorted(new):
         connection.execute("UPDATE all_entity SET deep = deep | ? WHERE number = ?", (bit, owner))
-        rows += map(_Row._make, connection.execute(_ALL[bit], (owner,)).fetchall())
+        rows += map(_DeepRow._make, connection.execute(_ALL[bit], (owner,)).fetchall())
     if not rows:
         return
     closed = [_key(row, _BELIEVED) for row in rows if row.tx_to != OPEN and row.owner not in new]
@@ -123,7 +123,7 @@ def _follow(connection: sqlite3.Connection, bit: int, changed: Iterable[Sequence
     connection.executemany(_INSERT_GROUP, {key[:4]: None for key in keys})
 
 
-def _key(row: _Row, node: tuple[int, int]) -> tuple[int, str, int, int, int, Instant, int]:
+def _key(row: _DeepRow, node: tuple[int, int]) -> tuple[int, str, int, int, int, Instant, int]:
     """Return the key of a row in `deep_row`."""
     is_link = row.sort > "period"
     length = 1 << (row.valid_to - row.valid_from).bit_length() if is_link else 0

@@ -31,7 +31,7 @@ from graphstore.ledger.chain import (
 )
 from graphstore.ledger.checking import make_rows_anew, upgrade_schema
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
-from graphstore.ledger.database import Database, Readable, Snapshot
+from graphstore.ledger.database import Database, RowReader, SnapshotBlock
 from graphstore.ledger.statements import read
 from graphstore.ledger.word_rows import WordRows
 from graphstore.values.period import BEGINNING, Instant, instant, iso, moment
@@ -175,7 +175,7 @@ class Ledger:
         kept["last"] = last
         return last, kinds
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SnapshotBlock:
         """Return a block in which this thread reads one state of the ledger, by the database that it gives; see `Database.snapshot`."""
         return self.database.snapshot()
 
@@ -756,7 +756,7 @@ class Ledger:
             raise EngineError(self.broken, outcome="unknown")
 
 
-def last_tx_and_kinds(database: Readable, known: int) -> tuple[Instant, int, list[dict[str, Any]] | None]:
+def last_tx_and_kinds(database: RowReader, known: int) -> tuple[Instant, int, list[dict[str, Any]] | None]:
     """Return the last tx of all lines, how many kinds of link a line has defined, and those beyond `known` of them, None where there are no more.
 
     Raises EngineError when another release has written what this one does not understand.
@@ -770,7 +770,7 @@ def last_tx_and_kinds(database: Readable, known: int) -> tuple[Instant, int, lis
     return last, count, [kind for (text,) in rows if "promoted" not in (kind := orjson.loads(text))]
 
 
-def refuse_required(database: Readable) -> None:
+def refuse_required(database: RowReader) -> None:
     """Raise EngineError when another release has written what this one does not understand."""
     for number, head in database.rows(_REQUIRING):
         refuse_unknown(orjson.loads(head), f"{database.file} line {number}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphstore.ledger.branch_rows import with_views
 from graphstore.ledger.chain import FORGETTING
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.values.period import OPEN, Instant
 
 _KNOWN = "EXISTS (SELECT 1 FROM operation o WHERE o.number = a.operation AND o.tx <= {tx})"
@@ -36,7 +36,7 @@ _VIEWS = {
 _NAMED = re.compile(r"\b(FROM|JOIN)(\s+)(\w+)")
 
 
-def past_rows(database: Readable, tx: Instant) -> Callable[..., list[tuple[Any, ...]]]:
+def past_rows(database: RowReader, tx: Instant) -> Callable[..., list[tuple[Any, ...]]]:
     """Return what fetches the rows of statements as they were known at an instant."""
     views = {f"past_{name}": view.format(tx=tx) for name, view in _VIEWS.items()}
     made: dict[str, str] = {}

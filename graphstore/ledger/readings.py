@@ -86,7 +86,7 @@ class Agent(NamedTuple):
     scopes: tuple[str, ...] = ()
 
 
-class Answered(NamedTuple):
+class AnswerToRecord(NamedTuple):
     """Holds one answer to be recorded. `body`: the answer as JSON, as Arrow, or as an object; `ids`: further ids that it is about; `keys`: the names under which the
     body has ids. `is_past`: it was asked as known at an earlier tx, so only an invalidation after the reading counts. `is_table`: any text of it may be an id.
     """
@@ -117,7 +117,7 @@ class ReadingRow(NamedTuple):
     scopes: str
 
 
-class Recorder:
+class ReadingsRecorder:
     """Records what answers contained, in batches. Any thread may hand over an answer; `close` writes the rest.
 
     `lost` counts the answers that could not be recorded: too many waited, or the file could not be written.
@@ -126,7 +126,7 @@ class Recorder:
     def __init__(self, file: Path, now: Callable[[], Instant], days: float = DAYS) -> None:
         self.now, self.lost = now, 0
         self._file, self._days = file, days
-        self._waiting: deque[Answered] = deque()
+        self._waiting: deque[AnswerToRecord] = deque()
         self._marks: deque[tuple[Any, ...]] = deque()
         self._database: Database | None = None
         self._wanted, self._writing = threading.Event(), threading.Lock()
@@ -138,7 +138,7 @@ class Recorder:
 
     # ------------------------------------------------------------------ for those who answer
 
-    def add(self, answered: Answered) -> None:
+    def add(self, answered: AnswerToRecord) -> None:
         """Hand over an answer. Returns at once."""
         size = _size(answered)
         if len(self._waiting) >= _WAITING or self._bytes + size > _BYTES or self._is_closed:
@@ -236,11 +236,11 @@ class Recorder:
             self._marks.popleft()
 
 
-def _size(answered: Answered) -> int:
+def _size(answered: AnswerToRecord) -> int:
     return len(answered.body) if isinstance(answered.body, bytes) else 0
 
 
-def _row(answered: Answered) -> tuple[Any, ...]:
+def _row(answered: AnswerToRecord) -> tuple[Any, ...]:
     agent = answered.agent
     scopes = orjson.dumps(sorted(agent.scopes)).decode() if agent.scopes else ""
     known = answered.at if answered.is_past else min(answered.tx, answered.at)
@@ -257,7 +257,7 @@ def _row(answered: Answered) -> tuple[Any, ...]:
     )
 
 
-def _found(answered: Answered) -> list[str]:
+def _found(answered: AnswerToRecord) -> list[str]:
     """Return the texts in an answer that may be ids of things, each once."""
     body = answered.body
     if isinstance(body, bytes):

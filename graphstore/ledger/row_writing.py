@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 
 from orjson import loads
 
-from graphstore.ledger.branch_rows import NUMBERED, SPAN, TRUNK, Line, add_branch, all_branches, line_named
+from graphstore.ledger.branch_rows import (
+    NUMBERED,
+    SPAN,
+    TRUNK,
+    LineNumbers,
+    add_branch,
+    all_branches,
+    line_named,
+)
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.ledger.deep_rows import DEEP_TABLES, MOST, follow_links, follow_periods
 from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_fields, add_periods, drop_fields
@@ -56,7 +64,7 @@ FROM json_each(?) s CROSS JOIN all_entity e WHERE e.number = s.value
 _BODIES = "SELECT number, data FROM body WHERE number >= ? AND number < ?"
 _NAMING = {"versions": (0,), "rows": (0,), "turns": (0,), "gaps": (0,), "links": (1, 3)}
 """Lists of a head, and where their rows have ids of entities."""
-Note = tuple[Head, int, Line, Mapping[str, int]]
+Note = tuple[Head, int, LineNumbers, Mapping[str, int]]
 Thing = Sequence[Any]
 """Whether a thing is an event, its kind, its key, and whether it is forgotten."""
 
@@ -79,7 +87,7 @@ def clear(connection: sqlite3.Connection) -> None:
 
 
 def close_rows(
-    connection: sqlite3.Connection, line: Line, table: str, rows: Sequence[tuple[int, Instant, int]]
+    connection: sqlite3.Connection, line: LineNumbers, table: str, rows: Sequence[tuple[int, Instant, int]]
 ) -> None:
     """Close rows of `period` or `link_period` on a line: each has its number, the tx, and the operation that closes it."""
     if own := [row for row in rows if line.is_own(row[0])]:
@@ -90,7 +98,7 @@ def close_rows(
 
 
 def close_taken(
-    connection: sqlite3.Connection, line: Line, tx: Instant, condition: str, *values: object
+    connection: sqlite3.Connection, line: LineNumbers, tx: Instant, condition: str, *values: object
 ) -> None:
     """Note that what was taken of an entity does not count any more on a line: the rows for which a condition holds."""
     rows = line.reader(connection).execute(f"SELECT number FROM taken WHERE {condition}", values).fetchall()
@@ -102,7 +110,7 @@ def close_taken(
 
 
 def _forgetting(
-    connection: sqlite3.Connection, operation: int, words: WordRows | None, branch: Line
+    connection: sqlite3.Connection, operation: int, words: WordRows | None, branch: LineNumbers
 ) -> RowWriter:
     """Return the writer that forgets on a branch what an operation on the trunk forgot."""
     [(tx, verb, id, author, body)] = connection.execute(_OPERATION, (operation,)).fetchall()
@@ -124,7 +132,7 @@ class RowWriter:
         head: Head,
         first_body: int,
         words: WordRows | None,
-        line: Line | None = None,
+        line: LineNumbers | None = None,
         before: RowWriter | None = None,
         bodies: Sequence[bytes] | None = None,
         known: KnownNumbers | None = None,

@@ -25,7 +25,7 @@ _DEFINED = "SELECT kind FROM defined ORDER BY number"
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownState:
     """What is known of a state of the ledger: `removed` is another text once anything was removed; then the numbers of the next rows."""
 
     removed: str
@@ -57,7 +57,7 @@ class ScopedLedger:
 
     def __init__(self, ledger: Ledger, scopes: tuple[str, ...]) -> None:
         self.ledger, self._scopes = ledger, scopes
-        self._known = _Known("")
+        self._known = _KnownState("")
         self._told: frozenset[str] = frozenset()  # kinds of link that `last_tx_and_new_kinds` has returned
         self.database = self._database(frozenset())
 
@@ -79,21 +79,21 @@ class ScopedLedger:
         self._told = known.kinds
         return known.last, [orjson.loads(kind) for (kind,) in self.database.rows(_DEFINED)]
 
-    def _follow(self) -> _Known:
+    def _follow(self) -> _KnownState:
         """Look at what was written since."""
         whole = self.ledger.database
         with whole.snapshot():
             [(removed, operations, links, defined)] = whole.rows(_STATE)
             known = self._known
             if removed != known.removed or operations < known.operations:
-                known = _Known(removed)
+                known = _KnownState(removed)
             last, kinds = known.last, known.kinds
             if operations > known.operations:
                 last = next((tx for (tx,) in self.database.rows(_LAST, (known.operations,))), last)
             if defined and (links > known.links or not known.defined):
                 since = known.links if known.defined else 0
                 kinds |= {kind for (kind,) in self.database.rows(_KINDS_SINCE, (since,))}
-            known = _Known(removed, operations, links, defined, last, kinds)
+            known = _KnownState(removed, operations, links, defined, last, kinds)
         if kinds != self._known.kinds:
             self.database = self._database(kinds)
         if not whole.writes_here:  # else it may be taken back

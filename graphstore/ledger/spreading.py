@@ -1,6 +1,6 @@
 """Follows falls from what was invalidated to its dependants, and finds what is shaky.
 
-`Known` keeps which falls reach each entity, over which valid time: where it stands, and where it has ended, since what is behind it counts there still. A later
+`KnownFalls` keeps which falls reach each entity, over which valid time: where it stands, and where it has ended, since what is behind it counts there still. A later
 fall hides an earlier one: what rests on the entity is reached by the later fall too, unless it was rechecked since both. A fall by which the world changed hides none
 that says that something never was so: some links let only these pass. And a fall that stops at some entity hides nothing (an ended foundation does not shake an event;
 a replacement is not shaken by its own correction; a look that came with a merge does not cover what the trunk recorded meanwhile). So what reaches an entity over a part of time follows from the entity's direct foundations, from those falls that reach them over that
@@ -10,7 +10,7 @@ part, and a transaction is followed over the parts of time that it changed:
 2. What does not reach an entity any more is taken from its dependants too, as far as it may have come from there.
 3. Over the parts where something was taken away, or may be gained, what reaches an entity is found again from its direct foundations.
 
-Of an entity that is shaky by the rows and missing in `Known`, all is found from its foundations once that is needed. Then the same is done for what of the shaky
+Of an entity that is shaky by the rows and missing in `KnownFalls`, all is found from its foundations once that is needed. Then the same is done for what of the shaky
 entities it rests on and what rests on it, so that each place is found where a known fall stops.
 """
 
@@ -35,7 +35,7 @@ Cause = tuple[Fall, int]
 
 
 @dataclass(slots=True)
-class Touched:
+class TouchedEntities:
     """Lists what a transaction changed."""
 
     fallen: set[int] = field(default_factory=set)  # entities whose periods, content or existence changed
@@ -44,7 +44,7 @@ class Touched:
     new_links: set[int] = field(default_factory=set)
 
 
-class Reached(NamedTuple):
+class ReachedEntity(NamedTuple):
     """States that the fall of an entity (`root`) reaches another one over a period, or is on its way there."""
 
     start: Instant
@@ -54,14 +54,14 @@ class Reached(NamedTuple):
 
 
 @dataclass(slots=True)
-class Known:
+class KnownFalls:
     """Keeps which falls reach entities now, and which falls have stopped somewhere."""
 
-    reached: dict[int, list[Reached]] = field(default_factory=dict)
+    reached: dict[int, list[ReachedEntity]] = field(default_factory=dict)
     stopped: set[Cause] = field(default_factory=set)
 
 
-Arriving = dict[int, list[Reached]]
+Arriving = dict[int, list[ReachedEntity]]
 _CAUSE, _OPERATION = itemgetter(2, 3), attrgetter("fall.operation")
 _Lost = tuple[int, Instant, Instant, Cause | None]
 """An entity that a fall (None: any) does not reach any more over a period."""
@@ -75,7 +75,7 @@ class Spreading:
     """Finds what is shaky now, of all that a transaction may have changed. The operations of that transaction are numbered from `first` on."""
 
     def __init__(
-        self, facts: Facts, touched: Touched, first: int, changed: ChangedParts, known: Known
+        self, facts: Facts, touched: TouchedEntities, first: int, changed: ChangedParts, known: KnownFalls
     ) -> None:
         self._facts, self._first, self._changed, self._known = facts, first, changed, known
         self._touched, self._fallen = touched, touched.fallen
@@ -106,8 +106,10 @@ class Spreading:
 
     def _is_worked_out(self) -> bool:
         """Work out what reaches entities. Returns False if a fall was found to stop somewhere: then all has to be done again."""
-        self._reached: dict[int, list[Reached]] = {}  # what has changed of what is known
-        self._gained: dict[int, list[Reached]] = {}  # what newly reaches entities of which it is not known
+        self._reached: dict[int, list[ReachedEntity]] = {}  # what has changed of what is known
+        self._gained: dict[
+            int, list[ReachedEntity]
+        ] = {}  # what newly reaches entities of which it is not known
         self._windows: dict[int, list[Period]] = {}  # where what reaches an entity is found again
         self._taken_over: dict[int, list[Period]] = {}
         self._lost: list[_Lost] = []
@@ -127,7 +129,7 @@ class Spreading:
 
     # ------------------------------------------------------------------ what is known of an entity
 
-    def _reaching(self, entity: int) -> list[Reached] | None:
+    def _reaching(self, entity: int) -> list[ReachedEntity] | None:
         """Return what reaches an entity; None where that is not known."""
         found = self._reached.get(entity)
         if found is None and (found := self._known.reached.get(entity)) is None:
@@ -140,7 +142,7 @@ class Spreading:
         self._reached[entity] = self._gained.pop(entity, [])
         return [(entity, *part, None) for part in self._facts.shaky[entity]]
 
-    def _lose_some(self, entity: int, lost: list[Reached]) -> list[_Lost]:
+    def _lose_some(self, entity: int, lost: list[ReachedEntity]) -> list[_Lost]:
         """Take from an entity what does not reach it any more, and let it be found again what does over that time."""
         if not lost:
             return []
@@ -197,8 +199,8 @@ class Spreading:
         return _fewest([part[:2] for part in self._facts.believed[entity]])
 
     def _still_passing(
-        self, entity: int, upright: list[tuple[Instant, Instant, int]], reached: list[Reached]
-    ) -> list[Reached]:
+        self, entity: int, upright: list[tuple[Instant, Instant, int]], reached: list[ReachedEntity]
+    ) -> list[ReachedEntity]:
         """Return the parts of what reached an entity over which it still may and was not rechecked since."""
         found = [
             one._replace(start=both[0], stop=both[1])
@@ -241,7 +243,7 @@ class Spreading:
             for start, stop, fall in counted:
                 if fall.operation >= self._first or fall.operation > self._looked_first(ground.other):
                     arriving = new if fall.operation >= self._first else earlier
-                    arriving.setdefault(ground.other, []).append(Reached(start, stop, fall, root))
+                    arriving.setdefault(ground.other, []).append(ReachedEntity(start, stop, fall, root))
         self._spread(new)
         for root, ground, counted in direct:
             self._lost += self._lost_directly(root, ground, counted)
@@ -288,7 +290,7 @@ class Spreading:
             return []
         periods = _common([ground[1:3]], self._changed.periods(root))
         lost = [
-            Reached(start, stop, one.fall, root)
+            ReachedEntity(start, stop, one.fall, root)
             for one in earlier
             for part in _common([one[:2]], periods)
             for start, stop in without_all(part, [fall[:2] for fall in counted if fall[2] == one.fall])
@@ -420,7 +422,7 @@ class Spreading:
             if one.fall.operation > looked and (not ground.never_so or one.fall.word in NEVER_SO):
                 for period in over:
                     if both := overlap(one[:2], period):
-                        arriving.setdefault(entity, []).append(Reached(*both, one.fall, one.root))
+                        arriving.setdefault(entity, []).append(ReachedEntity(*both, one.fall, one.root))
 
     def _gather_falls(self, asked: dict[int, tuple[list[Period], list[Ground]]], arriving: Arriving) -> None:
         """Add how foundations have fallen over the time where what reaches entities is found again."""
@@ -432,7 +434,7 @@ class Spreading:
             looked = self._looked_first(entity)
             for start, stop, fall in counted:
                 if fall.operation > looked:
-                    arriving.setdefault(entity, []).append(Reached(start, stop, fall, root))
+                    arriving.setdefault(entity, []).append(ReachedEntity(start, stop, fall, root))
 
     def _leaves(self, entities: Collection[int]) -> set[int]:
         """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
@@ -482,7 +484,7 @@ class Spreading:
                 for other, since, until, _, kind, never_so in facts.dependants(entity) if passing else ():
                     if "shaky" in facts.resting[kind]:
                         passed = [
-                            Reached(max(start, since), min(stop, until), fall, root)
+                            ReachedEntity(max(start, since), min(stop, until), fall, root)
                             for start, stop, fall, root in passing
                             if start < until and since < stop and (not never_so or fall.word in NEVER_SO)
                         ]
@@ -500,7 +502,7 @@ class Spreading:
             if min(map(_OPERATION, arrived)) < first or entity in touched.fallen or entity in touched.itself
         }
 
-    def _passing(self, entity: int, arrived: list[Reached], is_covered: bool) -> list[Reached]:
+    def _passing(self, entity: int, arrived: list[ReachedEntity], is_covered: bool) -> list[ReachedEntity]:
         """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them.
 
         `is_covered`: whether somebody may have looked at it since.
@@ -510,7 +512,7 @@ class Spreading:
         reached = self._reaching(entity)
         kept = self._gained if reached is None else self._reached
         reached = self._gained.get(entity, []) if reached is None else reached
-        found: list[Reached] = []
+        found: list[ReachedEntity] = []
         for since, until, fall, root in sorted(arrived, key=_CAUSE, reverse=True):
             parts = [
                 (max(start, since), min(stop, until))
@@ -552,7 +554,7 @@ class Spreading:
                         else _outside(one, parts)
                     )
                 ]
-            new = [Reached(start, stop, fall, root) for start, stop in parts]
+            new = [ReachedEntity(start, stop, fall, root) for start, stop in parts]
             reached = reached + new
             found += new
         if found:
@@ -585,7 +587,7 @@ class Spreading:
         return left
 
 
-def _difference(reached: list[Reached], kept: list[Reached]) -> list[Reached]:
+def _difference(reached: list[ReachedEntity], kept: list[ReachedEntity]) -> list[ReachedEntity]:
     """Return the parts of what reached an entity that are not kept."""
     return [
         part
@@ -594,9 +596,9 @@ def _difference(reached: list[Reached], kept: list[Reached]) -> list[Reached]:
     ]
 
 
-def _outside(one: Reached, holes: Iterable[Period]) -> list[Reached]:
+def _outside(one: ReachedEntity, holes: Iterable[Period]) -> list[ReachedEntity]:
     """Return the parts of what reached an entity outside all holes."""
-    return [Reached(*part, one.fall, one.root) for part in without_all(one[:2], holes)]
+    return [ReachedEntity(*part, one.fall, one.root) for part in without_all(one[:2], holes)]
 
 
 def _fewest(periods: list[Period]) -> list[Period]:

@@ -212,7 +212,7 @@ class Covered(NamedTuple):
     upto: int
 
 
-class Row(NamedTuple):
+class PeriodRow(NamedTuple):
     """A row of `period`."""
 
     number: int
@@ -225,7 +225,7 @@ class Row(NamedTuple):
     closed_by: int | None
 
 
-class Supersession(NamedTuple):
+class SupersessionRow(NamedTuple):
     """A row of `link_period`, of a link that supersedes an entity."""
 
     link: int
@@ -249,7 +249,7 @@ class Ground(NamedTuple):
     never_so: int
 
 
-class Entity(NamedTuple):
+class EntityRow(NamedTuple):
     """A row of `entity`."""
 
     id: str
@@ -287,7 +287,7 @@ class Lookup(dict[int, list[Any]]):
         return missing
 
 
-class Rows:
+class LookupOfRows:
     """Makes an attribute of `Facts` when it is asked for first: a `Lookup` of a statement's rows, as tuples of a class.
 
     `of_links`: the statement has (:kinds) in place of the kinds of link that count.
@@ -347,32 +347,32 @@ def resting_kinds(fetch: Fetch) -> Mapping[str, frozenset[str]]:
 class Facts:
     """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them."""
 
-    rows = Rows(_ROWS, Row)
+    rows = LookupOfRows(_ROWS, PeriodRow)
     """The periods of an entity, in the order in which they were written."""
-    absence = Rows(_ABSENCE)
+    absence = LookupOfRows(_ABSENCE)
     """How the open rows say that an entity stands where it does not."""
-    shaky = Rows(_SHAKY)
+    shaky = LookupOfRows(_SHAKY)
     """Over which valid time the open rows say that an entity is shaky."""
-    grounds = Rows(_GROUNDS, Ground, of_links=True)
+    grounds = LookupOfRows(_GROUNDS, Ground, of_links=True)
     """What an entity rests on by links believed now."""
-    _dependants = Rows(_DEPENDANTS, Ground, of_links=True)
-    believed = Rows(_BELIEVED)
+    _dependants = LookupOfRows(_DEPENDANTS, Ground, of_links=True)
+    believed = LookupOfRows(_BELIEVED)
     """The periods of an entity believed now, by valid_from; each with 0 where the content of the entity was ever changed, else -1."""
-    entities = Rows(_ENTITY, Entity)
-    _operations = Rows(_OPERATION)
-    _undone = Rows(_UNDONE)
-    _supersessions = Rows(_SUPERSESSIONS_NOW, Supersession)
-    _all_supersessions = Rows(_SUPERSESSIONS, Supersession)
-    ever_superseded = Rows(_EVER_SUPERSEDED)
+    entities = LookupOfRows(_ENTITY, EntityRow)
+    _operations = LookupOfRows(_OPERATION)
+    _undone = LookupOfRows(_UNDONE)
+    _supersessions = LookupOfRows(_SUPERSESSIONS_NOW, SupersessionRow)
+    _all_supersessions = LookupOfRows(_SUPERSESSIONS, SupersessionRow)
+    ever_superseded = LookupOfRows(_EVER_SUPERSEDED)
     """Empty for an entity that no link ever superseded."""
-    _recorded = Rows(_RECORDED)
-    _forgotten = Rows(_FORGOTTEN)
-    _removed = Rows(_REMOVED)
-    _replacers = Rows(_REPLACERS)
-    replaced = Rows(_REPLACED)
+    _recorded = LookupOfRows(_RECORDED)
+    _forgotten = LookupOfRows(_FORGOTTEN)
+    _removed = LookupOfRows(_REMOVED)
+    _replacers = LookupOfRows(_REPLACERS)
+    replaced = LookupOfRows(_REPLACED)
     """What an entity supersedes or corrects by links believed now, over whatever time."""
-    _first_recorded = Rows(_FIRST_RECORDED)
-    may_have_fallen = Rows(_MAY_HAVE_FALLEN)
+    _first_recorded = LookupOfRows(_FIRST_RECORDED)
+    may_have_fallen = LookupOfRows(_MAY_HAVE_FALLEN)
     """Empty for an entity of which nothing ever became that may count."""
 
     def __init__(self, fetch: Fetch) -> None:
@@ -418,10 +418,10 @@ class Facts:
 
     # ------------------------------------------------------------------ rows
 
-    def entity(self, number: int) -> Entity:
+    def entity(self, number: int) -> EntityRow:
         """Return the row of an entity."""
         [found] = self.entities[number]
-        return cast("Entity", found)
+        return cast("EntityRow", found)
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
         """Return the tx, verb and subject of an operation."""
@@ -440,7 +440,7 @@ class Facts:
         """Return the operations that took a transaction back, as far as they count."""
         return [undo for (undo,) in self._undone[tx] if self.counts(undo)]
 
-    def supersessions(self, entity: int) -> list[Supersession]:
+    def supersessions(self, entity: int) -> list[SupersessionRow]:
         """Return the periods over which links supersede an entity; of one that was forgotten, also those that are not believed any more."""
         lookup = self._all_supersessions if self._forgotten[entity] else self._supersessions
         return lookup[entity]
@@ -568,7 +568,7 @@ class Facts:
 
     # ------------------------------------------------------------------ how an entity stands
 
-    def supersessions_at(self, entity: int, valid: Instant, upto: Instant = NOW) -> list[Supersession]:
+    def supersessions_at(self, entity: int, valid: Instant, upto: Instant = NOW) -> list[SupersessionRow]:
         """Return the supersessions of an entity that hold at an instant."""
         return [
             row
@@ -604,7 +604,7 @@ class Facts:
             return "superseded"  # a plan that was replaced before it began
         return "ended" if last >= 0 else "retracted"
 
-    def _supersessions_after(self, entity: int, valid: Instant) -> list[Supersession]:
+    def _supersessions_after(self, entity: int, valid: Instant) -> list[SupersessionRow]:
         """Return the supersessions of an entity, believed now, that begin after an instant."""
         return [row for row in self.supersessions(entity) if row.tx_to == OPEN and valid < row.start]
 
@@ -716,7 +716,7 @@ class Facts:
         )
         for entity, rows in covering.items():
             self.rows[entity] = [
-                Row(number, version, start, stop, *more) for number, start, stop, version, *more in rows
+                PeriodRow(number, version, start, stop, *more) for number, start, stop, version, *more in rows
             ]
         gone = [entity for entity, parts in absent.items() if parts]
         self._first_recorded.load(gone)
@@ -869,7 +869,7 @@ class Facts:
         last = self.last_removal(entity, upto)
         return [self._retraction(last)] if last >= 0 else []
 
-    def _superseded_wholly(self, event: int, believed: list[Row], upto: Instant) -> list[int]:
+    def _superseded_wholly(self, event: int, believed: list[PeriodRow], upto: Instant) -> list[int]:
         """Return the operations that recorded the supersessions of an event that leave nothing of it. `believed`: its periods."""
         begun = min(row.start for row in believed)
         return [

@@ -16,12 +16,12 @@ from typing import Any
 
 import orjson
 
-from graphstore.ledger.branch_rows import TRUNK, Line
+from graphstore.ledger.branch_rows import TRUNK, LineNumbers
 from graphstore.ledger.chain import FORGETTING, UNDO, dumps
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.deep_rows import follow_closed, follow_opened
-from graphstore.ledger.spreading import Known, Spreading, Touched
-from graphstore.ledger.standing_facts import ROW, Facts, Lookup, Row, fetching, resting_kinds
+from graphstore.ledger.spreading import KnownFalls, Spreading, TouchedEntities
+from graphstore.ledger.standing_facts import ROW, Facts, Lookup, PeriodRow, fetching, resting_kinds
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
 
@@ -39,7 +39,7 @@ class StandingWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self._noted: dict[int, _LineChanges] = {}  # by the number of the line of rows
-        self._known = Known()  # of the trunk, as the transaction before left it
+        self._known = KnownFalls()  # of the trunk, as the transaction before left it
         self._written_at: Instant | None = None
         self._is_again = False  # whether the same transaction has written standings before
         self.made_shaky: list[
@@ -47,7 +47,7 @@ class StandingWriter:
         ] = []  # the numbers of what the transaction made shaky, over some valid time
 
     def note(
-        self, head: Head, first_operation: int, line: Line, entities: Mapping[str, int] = _NO_NUMBERS
+        self, head: Head, first_operation: int, line: LineNumbers, entities: Mapping[str, int] = _NO_NUMBERS
     ) -> None:
         """Note a head whose rows were written on a line of rows.
 
@@ -67,11 +67,11 @@ class StandingWriter:
         for changes in noted.values():
             line, touched, heads, first = changes.line, changes.touched, changes.heads, changes.first
             if len(self._known.reached) > _MOST_KEPT or any(_takes_back(head) for head in heads):
-                self._known = Known()
+                self._known = KnownFalls()
             if not (touched.fallen or touched.itself or touched.resting):
                 continue
             facts = Facts(fetching(line.reader(self.connection)))
-            known = self._known if line is TRUNK else Known()
+            known = self._known if line is TRUNK else KnownFalls()
             changed = ChangedParts(facts, heads, first, touched.fallen, changes.closed)
             if touched.fallen:
                 absences = changed.absences(touched.fallen)
@@ -82,7 +82,7 @@ class StandingWriter:
 
     def _write_rows(
         self,
-        line: Line,
+        line: LineNumbers,
         table: str,
         there: Lookup,
         wanted: Mapping[int, Iterable[tuple[Any, ...]]],
@@ -121,7 +121,7 @@ class StandingWriter:
             if line is TRUNK:
                 follow_opened(self.connection, table, opened)
 
-    def _close_inherited(self, line: Line, table: str, row: tuple[Instant, int, Instant]) -> bool:
+    def _close_inherited(self, line: LineNumbers, table: str, row: tuple[Instant, int, Instant]) -> bool:
         """Close an open row with which a branch began. Returns False where the row is the branch's own."""
         tx, entity, start = row
         reader = line.reader(self.connection)
@@ -146,11 +146,11 @@ def _takes_back(head: Head) -> bool:
 class _LineChanges:
     """Collects what a transaction changed on one line, whose operations are numbered from `first` on."""
 
-    def __init__(self, connection: sqlite3.Connection, line: Line, first: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, line: LineNumbers, first: int) -> None:
         self._connection, self.line, self.first = line.reader(connection), line, first
         self.heads: list[Head] = []
-        self.touched = Touched()
-        self.closed: dict[int, list[Row]] = {}  # the periods that were closed, by entity
+        self.touched = TouchedEntities()
+        self.closed: dict[int, list[PeriodRow]] = {}  # the periods that were closed, by entity
         self._new: set[str] = set()  # entities made here of which no period was seen yet
         self._entities = _NO_NUMBERS
 
@@ -160,7 +160,7 @@ class _LineChanges:
         self.heads.append(_with_numbers(head, self.line))
         self._note(self.heads[-1], self._new, self.closed)
 
-    def _note(self, head: Head, new: set[str], closed: dict[int, list[Row]]) -> None:
+    def _note(self, head: Head, new: set[str], closed: dict[int, list[PeriodRow]]) -> None:
         """Note the entities that may stand otherwise by a head."""
         found = self.touched
         ids = _changed_by_periods(head, new)
@@ -176,7 +176,7 @@ class _LineChanges:
         found.fallen.update(self._numbers(ids))
         numbers = [row for row, _ in head.get("closed", ())]
         for entity, *row in self._connection.execute(_CLOSED, (dumps(numbers).decode(),)) if numbers else ():
-            closed.setdefault(entity, []).append(Row._make(row))
+            closed.setdefault(entity, []).append(PeriodRow._make(row))
         found.fallen.update(closed)
         made = {row[0] for row in head.get("links", ())}
         made.difference_update(row[0] for row in head.get("linked", ()))
@@ -240,7 +240,7 @@ def _changed_by_periods(head: Head, new: set[str]) -> set[str]:
     return found
 
 
-def _with_numbers(head: Head, line: Line) -> Head:
+def _with_numbers(head: Head, line: LineNumbers) -> Head:
     """Return a head that names the rows that it closed by their numbers, and not by their places on the line."""
     if line is TRUNK:
         return head

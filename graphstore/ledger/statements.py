@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from graphstore.ledger.database import Readable
+    from graphstore.ledger.database import RowReader
 
 Row = TypeVar("Row")
 
@@ -45,6 +45,6 @@ class Statement(Generic[Row]):
         """Return the text of its file."""
         return read(self.name)
 
-    def rows(self, database: Readable, values: Mapping[str, Any]) -> list[Row]:
+    def rows(self, database: RowReader, values: Mapping[str, Any]) -> list[Row]:
         """Fetch all rows. `values`: those of the parameters, by name."""
         return list(starmap(self.model, database.rows(self.text, values)))

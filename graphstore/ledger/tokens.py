@@ -19,7 +19,7 @@ from graphstore.errors import ConflictError, EngineError, InvalidError, NotFound
 from graphstore.ledger.files import open_plain, own_bytes, patiently, sync, write_all
 from graphstore.ledger.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, token_in
 
-__all__ = ["TOKEN", "Grant", "Tokens", "add", "grants", "kept", "revoke", "shown"]
+__all__ = ["TOKEN", "Grant", "StoreTokens", "add", "grants", "kept", "revoke", "shown"]
 
 Scope = Literal["read", "write", "metrics"]
 _LEAST = 16
@@ -41,7 +41,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tokens:
+class StoreTokens:
     """The tokens of a store: `write` allows everything, `read` only reading, `metrics` only `/metrics`; none has that when it is empty."""
 
     write: str
@@ -67,18 +67,18 @@ class Tokens:
         return None if found is None or (found.expires or time.time() + 1) <= time.time() else found
 
 
-def kept(place: Path) -> Tokens:
+def kept(place: Path) -> StoreTokens:
     """Return the tokens in a store's folder, made when they are missing; that for metrics only where the folder may be written.
 
     Raises InvalidError for a file others may read or that holds no token, EngineError when the disk refuses.
     """
     write, read = _kept(place / TOKEN), _kept(place / READ_TOKEN)
     try:
-        return Tokens(write, read, _kept(place / METRICS_TOKEN), place)
+        return StoreTokens(write, read, _kept(place / METRICS_TOKEN), place)
     except (
         EngineError
     ):  # a store that was served before there was such a token, followed by who may only read it
-        return Tokens(write, read, folder=place)
+        return StoreTokens(write, read, folder=place)
 
 
 def grants(place: Path) -> list[Grant]:

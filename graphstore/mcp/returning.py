@@ -12,7 +12,7 @@ from weakref import WeakSet
 from anyio import to_thread
 
 from graphstore.errors import InvalidError
-from graphstore.ledger.readings import READER, Agent, Answered
+from graphstore.ledger.readings import READER, Agent, AnswerToRecord
 from graphstore.mcp import answers
 from graphstore.mcp.sdk import Client
 from graphstore.store import readers
@@ -86,7 +86,7 @@ class Reads:
         body = result["structuredContent"]
         valid, tx = _coordinate(body) or self._store._coordinate()
         self._recorder.add(
-            Answered(
+            AnswerToRecord(
                 agent,
                 tool,
                 self._recorder.now(),

@@ -20,7 +20,7 @@ from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, text_of
 from graphstore.values.models import Value
 from graphstore.view import vector_search
-from graphstore.view.vector_search import Embedder, Meanings, Question
+from graphstore.view.vector_search import Embedder, Meanings, QuestionMeaning
 from graphstore.view.view import Reader
 
 __all__ = [
@@ -94,12 +94,12 @@ def use(store: Store, embedder: str | Embedder) -> None:
         lend(store, _made(embedder) if isinstance(embedder, str) else embedder)
 
 
-def asked(view: Reader, text: str) -> Question:
+def asked(view: Reader, text: str) -> QuestionMeaning:
     """What a text means to the embedder of the view's store, if there is one. Call it before the store's lock is taken."""
     try:
-        return Question(vector_search.serving(view, _made), text)
+        return QuestionMeaning(vector_search.serving(view, _made), text)
     except GraphStoreError as error:
-        return Question(None, text, str(error))
+        return QuestionMeaning(None, text, str(error))
 
 
 def newest(view: Reader) -> Meanings | None:

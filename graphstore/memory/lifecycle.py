@@ -105,7 +105,7 @@ class _Chunk(NamedTuple):
     layer: Layer
 
 
-def _chunks(found: Iterable[retention.Content], layers: Mapping[str, Layer]) -> list[_Chunk]:
+def _chunks(found: Iterable[retention.KindContent], layers: Mapping[str, Layer]) -> list[_Chunk]:
     """Those that are of a layer, in their order."""
     layered = ((each, tables.of_scope(layers, each.scope)) for each in found)
     return [_Chunk(each.born, each.name, layer) for each, layer in layered if layer is not None]

@@ -30,7 +30,7 @@ from graphstore.values.period import Instant, TimeLike, instant, moment
 from graphstore.values.text import given_text
 from graphstore.view.rows import Row
 from graphstore.view.sight import Sight
-from graphstore.view.vector_search import Embedder, Meanings, Question, brief
+from graphstore.view.vector_search import Embedder, Meanings, QuestionMeaning, brief
 from graphstore.view.view import Reader
 
 __all__ = [
@@ -406,7 +406,7 @@ def recollect(
     meanings = None if memory is None else memory._meanings
     there = tables.table(view._setting(LAYERS))
     text_of("text", text, empty=True)
-    asked = Question(meanings, text) if meanings else embedders.asked(view, text)
+    asked = QuestionMeaning(meanings, text) if meanings else embedders.asked(view, text)
     lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
     found = recall(
         view, text, k, kinds=CHUNK, tag=tag, author=author, source=source, standing=standing, since=since, until=until,
@@ -419,7 +419,9 @@ def recollect(
 class _Lens:
     """What may be recalled: chunks of some scopes, of a thread or of none, and whatever is no chunk."""
 
-    def __init__(self, wanted: Callable[[str], bool] | None, thread: str | None, question: Question) -> None:
+    def __init__(
+        self, wanted: Callable[[str], bool] | None, thread: str | None, question: QuestionMeaning
+    ) -> None:
         self._wanted, self._thread, self._question = wanted, thread, question
 
     @property

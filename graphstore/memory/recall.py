@@ -27,7 +27,7 @@ from graphstore.values.words import asked_fields, remaining
 from graphstore.view import ranking
 from graphstore.view.coverage import COVERS, FLOOR, Strength, coverage_of_text, said
 from graphstore.view.filters import ANY, Filters
-from graphstore.view.nearby import Near
+from graphstore.view.nearby import NearbyLinks
 from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 from graphstore.view.weighing import Weights
@@ -239,7 +239,7 @@ def _standing(
         return _listed(sight, text, k, filters, seen)
     meant = _meant(sight, lens, k, weigh, seen)
     followed = frozenset.union(*vocabulary.named(walk.along)) or None
-    near = Near(sight, followed, walk.direction, walk.fan_out, lens.seen(sight))
+    near = NearbyLinks(sight, followed, walk.direction, walk.fan_out, lens.seen(sight))
     seeds = _seeds(found, meant, k)
     sight.read_links(seeds)
     reached = spread(seeds, near.strongest, near.degree, hops=walk.hops, hop_weight=walk.hop_weight)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import chain_of
 from graphstore.read.ids import resolve
-from graphstore.read.linked import Linked
+from graphstore.read.linked import LinkedRow
 from graphstore.read.points import Point, as_json
 from graphstore.values.findings import Chain
 from graphstore.values.inputs import at_least_one
 
-CAUSES = Statement("causes", Linked)
-EFFECTS = Statement("effects", Linked)
+CAUSES = Statement("causes", LinkedRow)
+EFFECTS = Statement("effects", LinkedRow)
 _UNLIMITED = 64  # links: from this depth on the statement follows all there are
 
 
@@ -25,7 +25,7 @@ def effects(point: Point, id: str, depth: int = 5) -> Chain:
     return _walk(point, EFFECTS, id, at_least_one("depth", depth))
 
 
-def _walk(point: Point, statement: Statement[Linked], id: str, depth: int) -> Chain:
+def _walk(point: Point, statement: Statement[LinkedRow], id: str, depth: int) -> Chain:
     chain = _chain(point, statement, id, depth) if isinstance(id, str) else None
     if chain is None:
         chain = _chain(point, statement, resolve(point, id)[0].id, depth)
@@ -33,7 +33,7 @@ def _walk(point: Point, statement: Statement[Linked], id: str, depth: int) -> Ch
     return chain
 
 
-def _chain(point: Point, statement: Statement[Linked], root: str, depth: int) -> Chain | None:
+def _chain(point: Point, statement: Statement[LinkedRow], root: str, depth: int) -> Chain | None:
     """Return the chain from a thing, breadth first: each link and each thing once; None where no thing has exactly this id."""
     onward = _onward(point, statement, root, depth)
     reached: dict[str, None] = {root: None}
@@ -53,12 +53,12 @@ def _chain(point: Point, statement: Statement[Linked], root: str, depth: int) ->
 
 
 def _onward(
-    point: Point, statement: Statement[Linked], root: str, depth: int
-) -> dict[str, list[tuple[str, Linked]]]:
+    point: Point, statement: Statement[LinkedRow], root: str, depth: int
+) -> dict[str, list[tuple[str, LinkedRow]]]:
     """Return the links that lead on from each thing, in order, with the thing that each leads to."""
     kinds = as_json(list(point.vocabulary.causal))
     rows = point.rows(statement, id=root, depth=min(depth, _UNLIMITED), kinds=kinds, undone=point.undone)
-    found: dict[str, list[tuple[str, Linked]]] = {}
+    found: dict[str, list[tuple[str, LinkedRow]]] = {}
     for row in rows:
         if row.respects_time:
             near, far = (row.source, row.target) if statement is CAUSES else (row.target, row.source)

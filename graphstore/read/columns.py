@@ -39,7 +39,7 @@ class Count:
         self.rows = rows
 
 
-class Column(dict[int, Any]):
+class LoadedColumn(dict[int, Any]):
     """Holds the values of a column that were read or added. `load` reads the value of a number, together with other columns."""
 
     __slots__ = ("_count", "_load")
@@ -173,7 +173,7 @@ class Occurrences:
         self._read().pop()
 
 
-class Numbers(dict[Any, int]):
+class NumbersByKey(dict[Any, int]):
     """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing; `absent` are keys of which that is known."""
 
     __slots__ = ("_find", "absent")

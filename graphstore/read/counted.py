@@ -29,7 +29,7 @@ class Size(NamedTuple):
     bytes: int
 
 
-class Kind(NamedTuple):
+class KindName(NamedTuple):
     """The name of a kind of link that the store defined."""
 
     name: str
@@ -47,7 +47,7 @@ COUNTS_INSIDE = Statement("counts_inside", Counts)
 JOURNAL_BYTES = Statement("journal_bytes", Size)
 BYTES_INSIDE = Statement("bytes_inside", Size)
 BRANCH_TRANSACTIONS = Statement("branch_transactions", Transactions)
-KINDS = Statement("kinds", Kind)
+KINDS = Statement("kinds", KindName)
 
 
 def counts(point: Point) -> Counts:

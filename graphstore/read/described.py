@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
-from graphstore.read.happened import Happened, Seen
+from graphstore.read.happened import HappenedTimes, Seen
 from graphstore.read.ids import LARGEST, known, resolve
-from graphstore.read.linked import Linked, link_of, link_periods, link_rows_around, links_around
+from graphstore.read.linked import LinkedRow, link_of, link_periods, link_rows_around, links_around
 from graphstore.read.points import Point, as_json
 from graphstore.read.settings import snapshots
 from graphstore.values import content_diff, coordinates, findings, spans
@@ -69,7 +69,7 @@ THINGS = Statement("things", Described)
 STANDINGS_OF = Statement("standings_of", StandingOf)
 SUCCESSORS = Statement("successors", Successor)
 EVENTS = Statement("events", Described)
-LINKS_HELD = Statement("links_held", Linked)
+LINKS_HELD = Statement("links_held", LinkedRow)
 _BELIEVED = UPRIGHT | {"superseded"}  # standings of an event that has happened
 
 
@@ -188,7 +188,7 @@ def events(
     if pattern is not None:
         rows = [row for row in rows if pattern.lower() in _description(point, row).lower()]
     ids = [row.id for row in rows]
-    happened, links = Happened(point, ids), links_around(point, ids)
+    happened, links = HappenedTimes(point, ids), links_around(point, ids)
     return [event_of(happened, row, tuple(links[row.id])) for row in rows]
 
 
@@ -272,7 +272,7 @@ def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
     return _values(point, thing_rows(point, ids), {})
 
 
-def chain_of(point: Point, ids: list[str], walked: Iterable[Linked], truncated: bool) -> Chain | None:
+def chain_of(point: Point, ids: list[str], walked: Iterable[LinkedRow], truncated: bool) -> Chain | None:
     """Make the value of a walk from the first of some things to the others, along links; None where the first is not known."""
     found = things(point, ids)
     if ids[0] not in found:
@@ -294,7 +294,7 @@ def shown(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
 def _values(point: Point, rows: list[Described], links: Mapping[str, list[Link]]) -> dict[str, Node | Event]:
     """Make the values of nodes and events, by id. `links`: those of the events that are given with them."""
     events = [row.id for row in rows if row.is_event]
-    happened = Happened(point, events) if events else None
+    happened = HappenedTimes(point, events) if events else None
     found: dict[str, Node | Event] = {}
     for row in rows:
         if happened is None or not row.is_event:
@@ -342,12 +342,12 @@ def node_from(row: Described, body: Json) -> Node:
     return Node.made(_fields(row, body, row.standing))
 
 
-def event_with_links(point: Point, row: Described, links: Iterable[Linked]) -> Event:
+def event_with_links(point: Point, row: Described, links: Iterable[LinkedRow]) -> Event:
     """Make the value of an event with the links at either end of it."""
-    return event_of(Happened(point, [row.id]), row, tuple(link_of(point, link) for link in links))
+    return event_of(HappenedTimes(point, [row.id]), row, tuple(link_of(point, link) for link in links))
 
 
-def event_of(happened: Happened, row: Described, links: tuple[Link, ...] | None = None) -> Event:
+def event_of(happened: HappenedTimes, row: Described, links: tuple[Link, ...] | None = None) -> Event:
     """Make the value of an event."""
     body = happened.point.content(row.data, row.checksum, f"event {row.id!r}")
     if not body:

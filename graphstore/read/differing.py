@@ -42,7 +42,7 @@ class Moved(NamedTuple):
     after: int | None
 
 
-class Holding(NamedTuple):
+class HoldingRow(NamedTuple):
     """What holds at a coordinate: a thing by a version, or a link over a period."""
 
     number: int
@@ -58,7 +58,7 @@ class NumberOf(NamedTuple):
     number: int
 
 
-class Told(NamedTuple):
+class ToldRow(NamedTuple):
     """Who did something to a thing, and `data` that holds why."""
 
     id: str
@@ -67,11 +67,11 @@ class Told(NamedTuple):
     checksum: int | None
 
 
-HOLDING = Statement("holding", Holding)
-HOLDING_LINKS = Statement("holding_links", Holding)
+HOLDING = Statement("holding", HoldingRow)
+HOLDING_LINKS = Statement("holding_links", HoldingRow)
 NUMBERS_OF = Statement("numbers_of", NumberOf)
-SAID_BY = Statement("said_by", Told)
-TAKEN_BY = Statement("taken_by", Told)
+SAID_BY = Statement("said_by", ToldRow)
+TAKEN_BY = Statement("taken_by", ToldRow)
 DIFFERING_THINGS = Statement("differing_things", Differing)
 DIFFERING_LINKS = Statement("differing_links", Moved)
 
@@ -148,7 +148,7 @@ def _differing_lines(before: Point, after: Point, are_rows_shared: bool) -> tupl
 
 
 def _apart(
-    before: Point, after: Point, holding: Statement[Holding], *, links: bool, are_rows_shared: bool = True
+    before: Point, after: Point, holding: Statement[HoldingRow], *, links: bool, are_rows_shared: bool = True
 ) -> list[_Pair]:
     """Return what holds on one of two lines, or on both otherwise: in the order of this line, then what that does not know in the order of the other."""
     here, there = ({row.id: row for row in point.rows(holding)} for point in (before, after))
@@ -168,7 +168,7 @@ def _apart(
     return [pair for _, _, pair in sorted(found, key=itemgetter(0, 1))]
 
 
-def _reason(point: Point, row: Differing | Told) -> str | None:
+def _reason(point: Point, row: Differing | ToldRow) -> str | None:
     reason: str | None = point.content(row.data, row.checksum, f"the reason for {row.id!r}").get("reason")
     return reason
 

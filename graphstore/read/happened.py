@@ -45,24 +45,24 @@ HAPPENED = Statement("happened", Occurrence)
 
 
 @dataclass
-class History:
+class EventHistory:
     """What is known of one event."""
 
     own: list[Occurrence] = field(default_factory=list)
     resolving: dict[str, list[Occurrence]] = field(default_factory=dict)
 
 
-class Happened:
+class HappenedTimes:
     """What happened to some events, as known at a coordinate."""
 
     def __init__(self, point: Point, ids: list[str]) -> None:
         self.point = point
-        self._histories: dict[str, History] = {}
+        self._histories: dict[str, EventHistory] = {}
         for row in point.rows(HAPPENED, ids=as_json(ids), undone=point.undone):
-            history = self._histories.setdefault(row.id, History())
+            history = self._histories.setdefault(row.id, EventHistory())
             (history.own if row.link is None else history.resolving.setdefault(row.link, [])).append(row)
         if point.whole is not point:  # whether an event is open may depend on what is outside of scopes
-            whole = Happened(point.whole, list(self._histories))
+            whole = HappenedTimes(point.whole, list(self._histories))
             for id, history in self._histories.items():
                 known = whole.of(id)
                 history.own[0] = history.own[0]._replace(is_superseded=known.own[0].is_superseded)
@@ -73,7 +73,7 @@ class Happened:
         """Return the first and the last instant, and how many there are, up to the coordinate. Of a future event: as of its beginning."""
         return seen_by(_instants(rows), self.point.valid)
 
-    def of(self, id: str) -> History:
+    def of(self, id: str) -> EventHistory:
         """Return the history of one of the events."""
         return self._histories[id]
 

@@ -21,7 +21,7 @@ _NAMED = 3  # ids that an error names
 _FEW, _SHORT = 64, 64 << 10  # rows, and bytes, that are read in microseconds
 
 
-class Entity(NamedTuple):
+class KnownEntity(NamedTuple):
     """A node or event that is known, whether it has a version of the number asked for, and the number of its own row. `ordinal`: the version that a ref of
     a merged one means."""
 
@@ -38,7 +38,7 @@ class Id(NamedTuple):
     id: str
 
 
-class Recorded(NamedTuple):
+class FirstRecorded(NamedTuple):
     """When a thing was first recorded."""
 
     tx: Instant
@@ -51,10 +51,10 @@ class Extent(NamedTuple):
     size: int
 
 
-ENTITY = Statement("entity", Entity)
+ENTITY = Statement("entity", KnownEntity)
 EXTENT = Statement("extent", Extent)
-RECORDED_LATER = Statement("recorded_later", Recorded)
-MERGED_VERSION = Statement("merged_version", Entity)
+RECORDED_LATER = Statement("recorded_later", FirstRecorded)
+MERGED_VERSION = Statement("merged_version", KnownEntity)
 IDS_BESIDE = Statement("ids_beside", Id)
 IDS_BEGINNING = Statement("ids_beginning", Id)
 LINK = Statement("link", Id)
@@ -100,12 +100,12 @@ def is_link(point: Point, id: str) -> bool:
     return bool(point.rows(LINK, id=id))
 
 
-def known(point: Point, id: str, number: int = 0) -> Entity | None:
+def known(point: Point, id: str, number: int = 0) -> KnownEntity | None:
     """Return the node or event of exactly this id, if it is known here. `number`: of the version to look for."""
     return next(iter(point.rows(ENTITY, id=id, number=number)), None)
 
 
-def resolve(point: Point, id: str) -> tuple[Entity, int]:
+def resolve(point: Point, id: str) -> tuple[KnownEntity, int]:
     """Return the node or event that an id, a `{id}-v{n}` or the `{id}-v{n}@{branch}` of a merged version names among what is known here, and the
     number of the version or 0.
 

@@ -10,13 +10,13 @@ from weakref import proxy
 
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
-from graphstore.read.columns import Column, Count, Lists, Mark, Numbers
+from graphstore.read.columns import Count, Lists, LoadedColumn, Mark, NumbersByKey
 from graphstore.read.points import UNDONE, Point, as_json
 from graphstore.read.settings import setting_at
 from graphstore.read.standing_rules import Index
 from graphstore.values.period import OPEN, Instant
 
-__all__ = ["ENTITIES_NUMBERED", "FORGOTTEN", "NAMES", "SHAKY", "IndexOfRows", "Named", "Number"]
+__all__ = ["ENTITIES_NUMBERED", "FORGOTTEN", "NAMES", "SHAKY", "IndexOfRows", "NamedEntity", "Number"]
 
 
 class Number(NamedTuple):
@@ -39,7 +39,7 @@ class PeriodOf(NamedTuple):
     closed_by: int | None
 
 
-class Confirmation(NamedTuple):
+class ConfirmationOf(NamedTuple):
     """An operation that confirmed the thing of an id."""
 
     id: str
@@ -58,7 +58,7 @@ class EntityOf(NamedTuple):
     tx_from: Instant
 
 
-class Named(NamedTuple):
+class NamedEntity(NamedTuple):
     """The id and the key of a thing."""
 
     number: int
@@ -107,7 +107,7 @@ class LinkRow(NamedTuple):
     recorded_at: Instant
 
 
-class Done(NamedTuple):
+class OperationOf(NamedTuple):
     """An operation, and where its reason is."""
 
     number: int
@@ -133,7 +133,7 @@ class OccurrenceOf(NamedTuple):
     length: int
 
 
-class Forgotten(NamedTuple):
+class ForgottenEntity(NamedTuple):
     """An entity that was forgotten, by which operation."""
 
     number: int
@@ -141,7 +141,7 @@ class Forgotten(NamedTuple):
 
 
 ENTITIES_NUMBERED = Statement("entities_numbered", EntityOf)
-NAMES = Statement("names", Named)
+NAMES = Statement("names", NamedEntity)
 ENTITY_NUMBER = Statement("entity_number", Number)
 VERSIONS_NUMBERED = Statement("versions_numbered", VersionNumbered)
 VERSIONS_OF_ENTITIES = Statement("versions_of_entities", VersionNumbered)
@@ -149,11 +149,11 @@ LINKS_BESIDE = Statement("links_beside", LinkOfKind)
 LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
 LINKS_EVER = Statement("links_ever", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
-OPERATION = Statement("operation_numbered", Done)
-FORGOTTEN = Statement("forgotten", Forgotten)
+OPERATION = Statement("operation_numbered", OperationOf)
+FORGOTTEN = Statement("forgotten", ForgottenEntity)
 SHAKY = Statement("shaky", Number)
 PERIODS_OF = Statement("periods_of", PeriodOf)
-CONFIRMATIONS_OF = Statement("confirmations_of", Confirmation)
+CONFIRMATIONS_OF = Statement("confirmations_of", ConfirmationOf)
 HELD_NODES = Statement("held_nodes", PeriodOf)
 OCCURRENCES_OF = Statement("occurrences_of", OccurrenceOf)
 
@@ -194,14 +194,16 @@ class IndexOfRows(Index):
         me: Any = proxy(
             self
         )  # columns that held their index would keep what was read until Python collects cycles
-        columns: dict[str, Any] = {"ids": Numbers(partial(IndexOfRows._number_of, me))}
+        columns: dict[str, Any] = {"ids": NumbersByKey(partial(IndexOfRows._number_of, me))}
         for names, read in (
             (_ENTITY, IndexOfRows.read_entities),
             (_VERSION, IndexOfRows.read_versions),
             (_OPERATION, IndexOfRows._read_operations),
             ((*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "rows_of_link"), None),
         ):  # fmt: skip
-            columns |= {name: Column(Count(OPEN), partial(IndexOfRows._read_one, me, read)) for name in names}
+            columns |= {
+                name: LoadedColumn(Count(OPEN), partial(IndexOfRows._read_one, me, read)) for name in names
+            }
         lists: dict[str, Callable[[Any, list[Any]], object]] = {
             "versions_of": IndexOfRows._read_versions_of, "rows_of": IndexOfRows._read_periods, "out": IndexOfRows.read_links,
             "into": IndexOfRows.read_links, "seen_of": IndexOfRows._read_occurrences, "confirmed": IndexOfRows._read_confirmations,

@@ -15,7 +15,7 @@ from graphstore.read.described import (
     version_of,
 )
 from graphstore.read.link_story import inspected
-from graphstore.read.linked import Linked, link_of, link_period_rows, link_rows_around
+from graphstore.read.linked import LinkedRow, link_of, link_period_rows, link_rows_around
 from graphstore.read.points import Point
 from graphstore.values.findings import Inspection, LinkInspection
 from graphstore.values.models import Event, Link, Node
@@ -24,14 +24,14 @@ from graphstore.values.period import Instant
 _SAME_TOPIC = "same_topic"
 
 
-class Confirmation(NamedTuple):
+class ConfirmedBy(NamedTuple):
     """Who confirmed a thing, and when."""
 
     author: str | None
     tx: Instant
 
 
-CONFIRMATIONS = Statement("confirmations", Confirmation)
+CONFIRMATIONS = Statement("confirmations", ConfirmedBy)
 
 
 def inspect(point: Point, id: str) -> Inspection | LinkInspection:
@@ -71,7 +71,7 @@ def inspect(point: Point, id: str) -> Inspection | LinkInspection:
     )
 
 
-def _sentences(point: Point, id: str, links: list[Linked]) -> list[Link]:
+def _sentences(point: Point, id: str, links: list[LinkedRow]) -> list[Link]:
     """Return the links that begin with a thing, symmetric ones from either end."""
     found = []
     for link in links:
@@ -82,7 +82,7 @@ def _sentences(point: Point, id: str, links: list[Linked]) -> list[Link]:
     return found
 
 
-def _turned(link: Linked) -> Linked:
+def _turned(link: LinkedRow) -> LinkedRow:
     return link._replace(
         source=link.target,
         target=link.source,

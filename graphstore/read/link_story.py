@@ -7,7 +7,7 @@ from typing import NamedTuple
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
 from graphstore.read.ids import knows
-from graphstore.read.linked import Linked, link_of, link_period_rows
+from graphstore.read.linked import LinkedRow, link_of, link_period_rows
 from graphstore.read.operations import done
 from graphstore.read.points import Point
 from graphstore.values.findings import LinkInspection, LinkSupersession, Step
@@ -33,7 +33,7 @@ def inspected_by(point: Point, id: str) -> LinkInspection | None:
     return inspected(point, rows) if rows and not knows(point, id) else None
 
 
-def inspected(point: Point, rows: list[Linked]) -> LinkInspection:
+def inspected(point: Point, rows: list[LinkedRow]) -> LinkInspection:
     """Return all about the link of these periods."""
     fate = _Fate(point, rows)
     shown = fate.shown
@@ -49,7 +49,7 @@ def inspected(point: Point, rows: list[Linked]) -> LinkInspection:
     )
 
 
-def became(point: Point, rows: list[Linked]) -> LinkSupersession:
+def became(point: Point, rows: list[LinkedRow]) -> LinkSupersession:
     """Return what became of the link of these periods, step by step in the order it was recorded."""
     fate = _Fate(point, rows)
     return LinkSupersession.made(
@@ -60,21 +60,21 @@ def became(point: Point, rows: list[Linked]) -> LinkSupersession:
 class _Fate:
     """The periods of one link, in the order they were recorded."""
 
-    def __init__(self, point: Point, rows: list[Linked]) -> None:
+    def __init__(self, point: Point, rows: list[LinkedRow]) -> None:
         self._point = point
         self._rows = rows
         self.believed = sorted((row for row in rows if row.tx_to is None), key=lambda row: row.valid_from)
 
-    def link(self, row: Linked) -> Link:
+    def link(self, row: LinkedRow) -> Link:
         """Return a period as a value."""
         return link_of(self._point, row)
 
-    def holds(self, row: Linked) -> bool:
+    def holds(self, row: LinkedRow) -> bool:
         """Return True if a period holds here."""
         return row.tx_to is None and self._covers(row)
 
     @property
-    def shown(self) -> Linked:
+    def shown(self) -> LinkedRow:
         """Return the period that shows the link: the one that holds, else the last recorded of those that did, of those believed, or of all."""
         covering = [row for row in self._rows if self._covers(row)]
         held = [row for row in covering if row.tx_to is None]
@@ -103,15 +103,15 @@ class _Fate:
             found.append(self._step("ended", last, change.said_by, _until(last)))
         return found
 
-    def _covers(self, row: Linked) -> bool:
+    def _covers(self, row: LinkedRow) -> bool:
         return row.valid_from <= self._point.valid < _until(row)
 
-    def _cut(self, row: Linked, left: list[Linked]) -> Instant:
+    def _cut(self, row: LinkedRow, left: list[LinkedRow]) -> Instant:
         """Return from when on the part of a period that covers the valid time was taken away: from where what was left before that ends."""
         ends = [_until(piece) for piece in left if row.valid_from <= piece.valid_from < self._point.valid]
         return max(ends, default=row.valid_from)
 
-    def _step(self, how: How, row: Linked, operation: int, since: Instant) -> Step:
+    def _step(self, how: How, row: LinkedRow, operation: int, since: Instant) -> Step:
         return step_by(self._point, how, operation, since, self.link(row))
 
 
@@ -135,5 +135,5 @@ def step_by(
     )
 
 
-def _until(row: Linked) -> Instant:
+def _until(row: LinkedRow) -> Instant:
     return OPEN if row.valid_to is None else row.valid_to

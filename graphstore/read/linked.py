@@ -13,7 +13,7 @@ from graphstore.values.models import Json, Link, Standing
 from graphstore.values.period import Instant, moment
 
 
-class Linked(NamedTuple):
+class LinkedRow(NamedTuple):
     """A link over one period; of a causal one, whether its cause began no later than its effect."""
 
     id: str
@@ -37,12 +37,12 @@ class Linked(NamedTuple):
     respects_time: int = 1
 
 
-LINKS_FROM = Statement("links_from", Linked)
-BACKLINKS_TO = Statement("backlinks_to", Linked)
-LINK_PERIODS = Statement("link_periods", Linked)
-LINK_HISTORY = Statement("link_history", Linked)
-LINKS_AROUND = Statement("links_around", Linked)
-LINKS_OVER = Statement("links_over", Linked)
+LINKS_FROM = Statement("links_from", LinkedRow)
+BACKLINKS_TO = Statement("backlinks_to", LinkedRow)
+LINK_PERIODS = Statement("link_periods", LinkedRow)
+LINK_HISTORY = Statement("link_history", LinkedRow)
+LINKS_AROUND = Statement("links_around", LinkedRow)
+LINKS_OVER = Statement("links_over", LinkedRow)
 
 
 def links_from(
@@ -99,7 +99,7 @@ def supersedes(point: Point, id: str) -> list[Link]:
     return [link for link in links if link.kind == "supersedes" or link.target not in replaced]
 
 
-def _links(statement: Statement[Linked], point: Point, id: str, wanted: LinkFilter) -> list[Link]:
+def _links(statement: Statement[LinkedRow], point: Point, id: str, wanted: LinkFilter) -> list[Link]:
     vocabulary = point.vocabulary
     straight, turned = wanted.kinds, wanted.turned
     if wanted.group is not None:
@@ -136,19 +136,19 @@ def link_periods(point: Point, id: str) -> list[Link]:
     return [link_of(point, row) for row in link_period_rows(point, id)]
 
 
-def link_period_rows(point: Point, id: str) -> list[Linked]:
+def link_period_rows(point: Point, id: str) -> list[LinkedRow]:
     """Return the rows of the periods that `link_periods` returns."""
     return point.rows(LINK_PERIODS, id=id) if isinstance(id, str) else []
 
 
-def link_rows_around(point: Point, ids: list[str]) -> list[Linked]:
+def link_rows_around(point: Point, ids: list[str]) -> list[LinkedRow]:
     """Return the links that hold here at either end of some things, each once, by (valid_from, tx_from, id), as they are stored."""
     return point.rows(LINKS_AROUND, ids=as_json(ids))
 
 
 def link_of(
     point: Point,
-    row: Linked,
+    row: LinkedRow,
     source_standing: Standing | None = None,
     target_standing: Standing | None = None,
 ) -> Link:
@@ -158,7 +158,10 @@ def link_of(
 
 
 def link_from(
-    row: Linked, body: Json, source_standing: Standing | None = None, target_standing: Standing | None = None
+    row: LinkedRow,
+    body: Json,
+    source_standing: Standing | None = None,
+    target_standing: Standing | None = None,
 ) -> Link:
     """Make the value of a link that has this body."""
     return Link.made(

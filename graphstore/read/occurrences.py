@@ -22,7 +22,7 @@ Raw = Callable[[int, int], bytes]
 Episode = tuple[Instant, Instant | None]
 
 
-class Happened:
+class EventsAt:
     """Events at (valid, tx)."""
 
     __slots__ = ("_points", "index", "raw", "tx", "valid")
@@ -33,10 +33,10 @@ class Happened:
         self._points: frozenset[str] | None = None
 
     @property
-    def _whole(self) -> Happened:
+    def _whole(self) -> EventsAt:
         """Events with what is outside of scopes: whether an event is open may depend on it."""
         whole = self.index.whole
-        return self if whole is self.index else Happened(whole, self.raw, self.valid, self.tx)
+        return self if whole is self.index else EventsAt(whole, self.raw, self.valid, self.tx)
 
     def instants(self, ent: int) -> list[Instant]:
         """Return the instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""

@@ -14,7 +14,7 @@ from graphstore.values.models import Json
 from graphstore.values.period import Instant, moment
 
 
-class Operation(NamedTuple):
+class OperationRow(NamedTuple):
     """Who did something and when; `data` holds why. Where that was asked, what was done, and to what."""
 
     author: str | None
@@ -25,7 +25,7 @@ class Operation(NamedTuple):
     subject: str = ""
 
 
-class Done(NamedTuple):
+class DoneBy(NamedTuple):
     """Describes an operation, and the body that has its reason."""
 
     number: int
@@ -35,11 +35,11 @@ class Done(NamedTuple):
     checksum: int | None
 
 
-OPERATION = Statement("operation", Operation)
-OPERATIONS = Statement("operations", Operation)
-CHANGES = Statement("changes", Operation)
-LAST_CHANGES = Statement("last_changes", Operation)
-OPERATIONS_DONE = Statement("operations_done", Done)
+OPERATION = Statement("operation", OperationRow)
+OPERATIONS = Statement("operations", OperationRow)
+CHANGES = Statement("changes", OperationRow)
+LAST_CHANGES = Statement("last_changes", OperationRow)
+OPERATIONS_DONE = Statement("operations_done", DoneBy)
 
 
 def operations(point: Point, id: str) -> list[Change]:
@@ -64,7 +64,7 @@ def last_changes(point: Point, most: int) -> list[Change]:
     return [_change_of(point, row) for row in point.rows(LAST_CHANGES, most=most)]
 
 
-def done(point: Point, operation: int) -> tuple[Operation, str | None]:
+def done(point: Point, operation: int) -> tuple[OperationRow, str | None]:
     """Return one operation, and its reason."""
     [row] = point.rows(OPERATION, number=operation)
     body = point.content(row.data, row.checksum, f"the reason of operation {operation}")
@@ -80,13 +80,13 @@ def done_by(point: Point, numbers: Iterable[int]) -> dict[int, tuple[str, str | 
     return found
 
 
-def _change_of(point: Point, row: Operation) -> Change:
+def _change_of(point: Point, row: OperationRow) -> Change:
     body = point.content(row.data, row.checksum, f"the reason of {row.verb} {row.subject!r}")
     is_of_trunk = row.tx <= point.database.forked or row.verb in FORGETTING
     return change_from(row, body, None if is_of_trunk else point.database.branch)
 
 
-def change_from(row: Operation, body: Json, branch: str | None) -> Change:
+def change_from(row: OperationRow, body: Json, branch: str | None) -> Change:
     """Make the value of an operation with this body, that was done on a branch (None: on the trunk)."""
     return Change.made(
         {

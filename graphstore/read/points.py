@@ -10,7 +10,7 @@ from zlib import crc32
 import orjson
 
 from graphstore.ledger.damage import damaged_content
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.ledger.statements import Statement
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
@@ -24,7 +24,7 @@ class NotInRows(Exception):
     """The rows do not have what the answer takes, such as a body that was forgotten meanwhile: they are read again."""
 
 
-class Undone(NamedTuple):
+class UndoneTransaction(NamedTuple):
     """A transaction that was taken back, and the one that did so by which operation."""
 
     tx: Instant
@@ -32,7 +32,7 @@ class Undone(NamedTuple):
     operation: int
 
 
-UNDONE = Statement("undone", Undone)
+UNDONE = Statement("undone", UndoneTransaction)
 _BUILT_IN = Vocabulary()
 
 
@@ -40,7 +40,7 @@ class Point:
     """The coordinate (valid, tx) of one ledger, with the kinds of link that its store knows (None: the built-in ones)."""
 
     def __init__(
-        self, database: Readable, valid: Instant, tx: Instant, vocabulary: Vocabulary | None = None
+        self, database: RowReader, valid: Instant, tx: Instant, vocabulary: Vocabulary | None = None
     ) -> None:
         self.database = database
         self.vocabulary = _BUILT_IN if vocabulary is None else vocabulary
@@ -85,7 +85,7 @@ class Point:
         return as_json(sorted(taken_back))
 
     @cached_property
-    def _undone(self) -> list[Undone]:
+    def _undone(self) -> list[UndoneTransaction]:
         return UNDONE.rows(self.database, {})
 
 

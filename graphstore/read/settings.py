@@ -21,7 +21,7 @@ class Setting(NamedTuple):
     value: str
 
 
-class Named(NamedTuple):
+class NamedSetting(NamedTuple):
     """The value of a setting, as JSON, and its name."""
 
     name: str
@@ -29,7 +29,7 @@ class Named(NamedTuple):
 
 
 SETTING = Statement("setting", Setting)
-SETTINGS = Statement("settings", Named)
+SETTINGS = Statement("settings", NamedSetting)
 
 
 def setting_at(point: Point, name: str) -> Any:

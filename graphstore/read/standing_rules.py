@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.read.columns import Gap, Mark
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
@@ -98,7 +98,7 @@ class Index:
     lineage: tuple[str, ...]  # the branch and those it came from, itself first
     forked: Mark | None  # how much of it a branch has from the trunk
 
-    def read_line(self, database: Readable) -> None:
+    def read_line(self, database: RowReader) -> None:
         """Note which line of belief a database is of."""
         self.branch, self.forked = database.branch, None
         if self.branch is not None:

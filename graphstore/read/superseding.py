@@ -10,7 +10,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.read.described import described, things
 from graphstore.read.ids import resolve
 from graphstore.read.link_story import became, step_by
-from graphstore.read.linked import Linked, link_of, link_period_rows
+from graphstore.read.linked import LinkedRow, link_of, link_period_rows
 from graphstore.read.operations import done_by
 from graphstore.read.points import Point
 from graphstore.values.findings import LinkSupersession, Step, Supersession
@@ -55,7 +55,7 @@ class Revision(NamedTuple):
     valid_from: Instant
 
 
-WHAT_SUPERSEDED = Statement("what_superseded", Linked)
+WHAT_SUPERSEDED = Statement("what_superseded", LinkedRow)
 LAST_REVISION = Statement("last_revision", Revision)
 REMOVALS = Statement("removals", Removal)
 
@@ -76,7 +76,7 @@ def what_superseded(point: Point, id: str) -> Supersession | LinkSupersession:
     return _Walk(point, *_reached(point, entity.id)).of(entity.id, 0 if entity.is_event else number)
 
 
-def _reached(point: Point, id: str) -> tuple[list[Linked], dict[str, Node | Event]]:
+def _reached(point: Point, id: str) -> tuple[list[LinkedRow], dict[str, Node | Event]]:
     """Return the links that lead away from a thing and from what is reached by them, and all those things."""
     rows = point.rows(WHAT_SUPERSEDED, id=id)
     return rows, things(point, dict.fromkeys([id, *(row.source for row in rows)]))
@@ -85,17 +85,17 @@ def _reached(point: Point, id: str) -> tuple[list[Linked], dict[str, Node | Even
 class _Walk:
     """One walk over the whole time line believed at a tx, breadth first."""
 
-    def __init__(self, point: Point, rows: list[Linked], things: dict[str, Node | Event]) -> None:
+    def __init__(self, point: Point, rows: list[LinkedRow], things: dict[str, Node | Event]) -> None:
         self._point = point
         self._rows = rows
         self._things = things
-        self._into: dict[str, list[Linked]] = {}  # by target, in order, one of each pair
-        self._holding: dict[str, list[Linked]] = {}  # those of them that hold here
+        self._into: dict[str, list[LinkedRow]] = {}  # by target, in order, one of each pair
+        self._holding: dict[str, list[LinkedRow]] = {}  # those of them that hold here
         for row in rows:
             self._into.setdefault(row.target, []).append(row)
         for target, into in self._into.items():
             if len(into) > 1:
-                best: dict[str, Linked] = {}
+                best: dict[str, LinkedRow] = {}
                 for row in sorted(into, key=self._rank):
                     best.setdefault(row.source, row)
                 self._into[target] = into = [row for row in into if best[row.source] is row]
@@ -108,7 +108,7 @@ class _Walk:
         """Return the places of the rows in the order."""
         return {id(row): place for place, row in enumerate(self._rows)}
 
-    def _rank(self, row: Linked) -> tuple[int, int, int]:
+    def _rank(self, row: LinkedRow) -> tuple[int, int, int]:
         """Of the links of one pair the first by this is its step: one that holds, else the next one planned, else the last one; of several the most specific one."""
         kind, valid = _LEADS_AWAY[row.kind], self._point.valid
         if valid < row.valid_from:
@@ -169,7 +169,7 @@ class _Walk:
         elif thing.standing in ("retracted", "ended") and not rows:
             self._over(id, "retracted" if thing.standing == "retracted" else "ended")
 
-    def _step(self, row: Linked) -> Step:
+    def _step(self, row: LinkedRow) -> Step:
         source = self._things[row.source]
         link = link_of(self._point, row, source.standing, self._things[row.target].standing)
         return Step.made(

@@ -33,7 +33,7 @@ Kinds: TypeAlias = Iterable[str] | str
 Trail: TypeAlias = list["Pass"]
 Pass: TypeAlias = tuple[
     Instant, str, int, int
-]  # a link on the way: when it begins to hold (as its `Ways` count time), its id; its row, and the thing it leads to
+]  # a link on the way: when it begins to hold (as its `LinksOnward` count time), its id; its row, and the thing it leads to
 
 DIRECTIONS = ("out", "in", "both")
 BESTS = ("hops", "arrival")
@@ -41,7 +41,7 @@ _BACK: dict[str, Direction] = {"out": "in", "in": "out", "both": "both"}
 _ONE_WAY: tuple[Direction, ...] = ("out", "in")
 
 
-class Way(NamedTuple):
+class LinkOnward(NamedTuple):
     """A link that leads on from a thing: the numbers of both, and of its period."""
 
     near: int
@@ -53,10 +53,10 @@ class Way(NamedTuple):
     recorded_at: Instant
 
 
-WAYS = Statement("ways", Way)
+WAYS = Statement("ways", LinkOnward)
 
 
-class Ground:
+class WalkGround:
     """The things and links of a ledger at a coordinate, by their numbers in the tables."""
 
     def __init__(self, point: Point) -> None:
@@ -110,11 +110,11 @@ def walk(
     Raises NotFoundError for an unknown id, InvalidError for an unknown kind or direction.
     """
     at_least_one("hops", hops)
-    ground = Ground(point)
+    ground = WalkGround(point)
     roots = list(dict.fromkeys(map(ground.number, _ids(ids))))
     if not roots:
         raise InvalidError("a walk wants a thing to start from. Give an id, or a list of ids.")
-    ways = Ways(ground, kinds, direction)
+    ways = LinksOnward(ground, kinds, direction)
     seen, frontier = set(roots), roots
     reached = roots[1:]
     walked: dict[int, None] = {}
@@ -147,7 +147,7 @@ def path(
     """Return the path along links whose `valid_from` never goes back that has the fewest hops, or the earliest arrival. Raises NotFoundError when there is none."""
     if by not in BESTS:
         raise InvalidError.choice("way to choose a path (by=)", by, BESTS)
-    ground, kinds = Ground(point), _kept(kinds)
+    ground, kinds = WalkGround(point), _kept(kinds)
     most = OPEN if depth is None else at_least_one("depth", depth)
     start, goal = ground.number(source), ground.number(target)
     orders = _orders(ground, kinds, direction)
@@ -180,7 +180,7 @@ def paths(
     depth: int = 10,
 ) -> list[Chain]:
     """Return all paths along links whose `valid_from` never goes back that pass no thing twice, by (hops, order, arrival, link ids)."""
-    ground, kinds = Ground(point), _kept(kinds)
+    ground, kinds = WalkGround(point), _kept(kinds)
     at_least_one("limit", limit)
     at_least_one("depth", depth)
     start, goal = ground.number(source), ground.number(target)
@@ -193,16 +193,16 @@ def paths(
     return [_along(ground, start, trail, cut and n == limit) for n, trail in enumerate(trails[:limit], 1)]
 
 
-def _orders(ground: Ground, kinds: Kinds, direction: Direction) -> list[Ways]:
+def _orders(ground: WalkGround, kinds: Kinds, direction: Direction) -> list[LinksOnward]:
     """Return the orders a path may have: forward in time; either way also back in time, and along causal links from effect to cause or from cause to
     effect, whenever these began to hold."""
-    forward = Ways(ground, kinds, direction)
+    forward = LinksOnward(ground, kinds, direction)
     if direction != "both":
         return [forward]
     known = ground.vocabulary.kinds
     causal = [name for name in sorted(frozenset().union(*_named(ground, kinds))) if known[name].causal]
-    chains = [Ways(ground, causal, way, pace=0) for way in _ONE_WAY] if causal else []
-    return [forward, Ways(ground, kinds, direction, pace=-1), *chains]
+    chains = [LinksOnward(ground, causal, way, pace=0) for way in _ONE_WAY] if causal else []
+    return [forward, LinksOnward(ground, kinds, direction, pace=-1), *chains]
 
 
 def _each_once(trails: Iterable[Trail]) -> Iterator[Trail]:
@@ -215,13 +215,13 @@ def _each_once(trails: Iterable[Trail]) -> Iterator[Trail]:
             yield trail
 
 
-class Ways:
+class LinksOnward:
     """Which links lead on from a thing: of some kinds, in one direction.
 
     `pace`: what their instants are multiplied with. 1: time goes on, -1: it goes back, 0: all begin together.
     """
 
-    def __init__(self, ground: Ground, kinds: Kinds, direction: Direction, *, pace: int = 1) -> None:
+    def __init__(self, ground: WalkGround, kinds: Kinds, direction: Direction, *, pace: int = 1) -> None:
         """Raises InvalidError for an unknown kind or direction."""
         if direction not in DIRECTIONS:
             raise InvalidError.choice("direction", direction, DIRECTIONS)
@@ -237,10 +237,10 @@ class Ways:
         # along which kinds from source to target, and along which the other way
         self._sides = frozenset(ahead), frozenset(back)
 
-    def back(self) -> Ways:
+    def back(self) -> LinksOnward:
         """Return the same links, walked the other way."""
         kinds, direction = self._named
-        return Ways(self._ground, kinds, _BACK[direction], pace=self._pace)
+        return LinksOnward(self._ground, kinds, _BACK[direction], pace=self._pace)
 
     def fetch(self, things: Iterable[int]) -> None:
         """Read together the links of things from which the search is going on."""
@@ -271,7 +271,7 @@ class Search:
 
     def __init__(
         self,
-        ways: Ways,
+        ways: LinksOnward,
         start: int,
         goal: int,
         *,
@@ -368,7 +368,7 @@ class Paths:
     thing, at its second, and so on. So each path costs a few searches, however many there are (Yen 1971, Lawler 1972).
     """
 
-    def __init__(self, ways: Ways, back: Ways, start: int, goal: int, depth: int) -> None:
+    def __init__(self, ways: LinksOnward, back: LinksOnward, start: int, goal: int, depth: int) -> None:
         self.ways = ways
         self.start, self.goal, self.depth = start, goal, depth
         self.to_go = _hops_to(back, goal, depth)
@@ -398,7 +398,7 @@ class Paths:
             heappush(self._sets, (len(trail), trail[-1][0], names, trail, len(common), without))
 
 
-def _hops_to(back: Ways, goal: int, depth: int) -> dict[int, int]:
+def _hops_to(back: LinksOnward, goal: int, depth: int) -> dict[int, int]:
     """Return the least number of hops to the goal, of each thing within `depth` hops of it."""
     to_go, frontier = {goal: 0}, [goal]
     for hops in range(1, depth + 1):
@@ -415,7 +415,7 @@ def _hops_to(back: Ways, goal: int, depth: int) -> dict[int, int]:
     return to_go
 
 
-def _along(ground: Ground, start: int, trail: Trail, truncated: bool) -> Chain:
+def _along(ground: WalkGround, start: int, trail: Trail, truncated: bool) -> Chain:
     return ground.chain(start, [far for _, _, _, far in trail], [row for _, _, row, _ in trail], truncated)
 
 
@@ -430,7 +430,7 @@ def _kept(kinds: Kinds) -> Kinds:
     return tuple(kinds) if isinstance(kinds, Iterable) and not isinstance(kinds, str) else kinds
 
 
-def _named(ground: Ground, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
+def _named(ground: WalkGround, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
     """Return the stored kinds that are meant, and those that are meant the other way round. Without names: all that are walked."""
     vocabulary = ground.vocabulary
     straight, turned = vocabulary.named(kinds)

@@ -20,17 +20,17 @@ from graphstore.ledger import statements
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import UNDO
 from graphstore.ledger.damage import checked_head
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.ledger.row_writing import KnownNumbers
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import (
     ENDED,
-    Column,
     Count,
     Gap,
     Lists,
+    LoadedColumn,
     Mark,
-    Numbers,
+    NumbersByKey,
     Occurrences,
     Pieces,
     Read,
@@ -197,13 +197,13 @@ class KnownKinds:
         self.kinds: list[dict[str, Any]] = []
         self.promoted: list[str] = []
 
-    def read_again(self, database: Readable) -> None:
+    def read_again(self, database: RowReader) -> None:
         """Read all kinds, since some that were read are not kept."""
         self.__init__()  # type: ignore[misc]
         [(count,)] = database.rows("SELECT defined & 1099511627775 FROM next_number")
         self.follow(database, count)
 
-    def follow(self, database: Readable, count: int) -> None:
+    def follow(self, database: RowReader, count: int) -> None:
         """Read the kinds that were defined since."""
         if count == self.count:
             return
@@ -219,9 +219,9 @@ class KnownKinds:
 class WorkingSet(Index):
     """Has what one transaction has looked at, and what it has changed. It lives as long as the SQL transaction that writes."""
 
-    ids: Numbers
-    link_ids: Numbers
-    gone: Numbers
+    ids: NumbersByKey
+    link_ids: NumbersByKey
+    gone: NumbersByKey
     changed: list[Instant]  # not before the last change of the rows of a thing
     closings: list[int]
     claims_of: list[list[int]]
@@ -237,7 +237,7 @@ class WorkingSet(Index):
     s_ent: list[int]
     link_closings: list[int]
 
-    def __init__(self, database: Readable, kinds: KnownKinds, show: Callable[[], object]) -> None:
+    def __init__(self, database: RowReader, kinds: KnownKinds, show: Callable[[], object]) -> None:
         """Begin with nothing read. Outside of a transaction it reads what is committed.
 
         Args:
@@ -287,7 +287,9 @@ class WorkingSet(Index):
             zip(_GROUPS, (things, versions, rows, links, claims, link_rows, ops, seen), strict=True)
         )
         self._counts = {group: Count(count) for group, count in self._kept.items()}
-        self._groups: dict[str, list[Column]] = {}  # the columns of each group of which one was asked for
+        self._groups: dict[
+            str, list[LoadedColumn]
+        ] = {}  # the columns of each group of which one was asked for
         self.closings, self.link_closings = [], []
 
     def __getattr__(self, name: str) -> Any:
@@ -300,7 +302,7 @@ class WorkingSet(Index):
             raise AttributeError(name)
         return vars(self)[name]
 
-    def _columns(self, group: str) -> list[Column]:
+    def _columns(self, group: str) -> list[LoadedColumn]:
         """Return the columns of a group of `Mark`."""
         columns = self._groups.get(group)
         if columns is None:
@@ -308,7 +310,9 @@ class WorkingSet(Index):
             me = self._me
             load = partial(WorkingSet._take, me, group, "number = ?")
             columns = self._groups[group] = [
-                Column(count, partial(WorkingSet._load_of_link, me, name) if name in _OF_LINKS else load)
+                LoadedColumn(
+                    count, partial(WorkingSet._load_of_link, me, name) if name in _OF_LINKS else load
+                )
                 for name in names
             ]
             vars(self).update(zip(names, columns, strict=True))
@@ -1135,10 +1139,10 @@ class WorkingSet(Index):
 
 
 _LEADING: dict[str, Callable[[WorkingSet], Any]] = {
-    "ids": lambda me: Numbers(partial(WorkingSet._find, me, "entities")),
-    "link_ids": lambda me: Numbers(partial(WorkingSet._find, me, "links")),
-    "gone": lambda me: Numbers(partial(WorkingSet._find_forgotten, me)),
-    "aliases": lambda me: Numbers(partial(WorkingSet._find_alias, me)),
+    "ids": lambda me: NumbersByKey(partial(WorkingSet._find, me, "entities")),
+    "link_ids": lambda me: NumbersByKey(partial(WorkingSet._find, me, "links")),
+    "gone": lambda me: NumbersByKey(partial(WorkingSet._find_forgotten, me)),
+    "aliases": lambda me: NumbersByKey(partial(WorkingSet._find_alias, me)),
     "versions_of": lambda me: Lists(partial(WorkingSet._of_thing, me, "versions")),
     "now_of": lambda me: Read(partial(WorkingSet._believed_of, me)),
     "rows_of": lambda me: Lists(partial(WorkingSet._of_thing, me, "rows")),

@@ -30,7 +30,7 @@ from starlette.routing import BaseRoute, Match, Route, Router
 import graphstore
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.ledger.readings import Agent
-from graphstore.ledger.tokens import Grant, Tokens
+from graphstore.ledger.tokens import Grant, StoreTokens
 from graphstore.remote import calls, received
 from graphstore.remote.calls import Call
 from graphstore.server import http_rules as rules
@@ -174,7 +174,7 @@ class ServedStore:
     def __init__(
         self,
         store: GraphStore,
-        tokens: Tokens | None,
+        tokens: StoreTokens | None,
         *,
         limits: ServerLimits,
         patience: Patience,
@@ -735,7 +735,7 @@ class ServedStore:
 def app(
     store: GraphStore,
     *,
-    tokens: Tokens | None = None,
+    tokens: StoreTokens | None = None,
     limits: ServerLimits | None = None,
     patience: Patience | None = None,
     hosts: Iterable[str] = (),

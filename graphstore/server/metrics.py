@@ -13,7 +13,7 @@ from time import time
 from typing import Any
 
 from graphstore.graph.workers import resident
-from graphstore.ledger.database import WAIT_BOUNDS, Writing
+from graphstore.ledger.database import WAIT_BOUNDS, WritingCosts
 from graphstore.server.group_commit import Groups
 
 KIND = b"text/plain; version=0.0.4; charset=utf-8"
@@ -75,7 +75,9 @@ class Metrics:
         """One more of something, such as a tick that failed."""
         self._counts[what, of] += 1
 
-    def text(self, groups: Groups, gauges: Mapping[str, float], writing: tuple[Writing, int] | None) -> bytes:
+    def text(
+        self, groups: Groups, gauges: Mapping[str, float], writing: tuple[WritingCosts, int] | None
+    ) -> bytes:
         """All of it, with the gauges of the moment by name, and what writing took with the size of the WAL, where there is one."""
         lines = _head("requests_total", "counter")
         for (call, status), count in sorted(self._requests.items()):
@@ -112,7 +114,7 @@ def _one(name: str, kind: str, value: float) -> list[str]:
     return [*_head(name, kind), f"graphstore_{name} {shown}"]
 
 
-def _ledger(writing: Writing, wal: int) -> Iterable[str]:
+def _ledger(writing: WritingCosts, wal: int) -> Iterable[str]:
     yield from _head("write_lock_seconds", "histogram")
     yield from _histogram("graphstore_write_lock_seconds", "", WAIT_BOUNDS, writing.waits, writing.waited)
     yield from _one("write_lock_refused_total", "counter", writing.refused)

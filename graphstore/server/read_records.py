@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from graphstore.ledger.readings import READER, Agent, Answered
+from graphstore.ledger.readings import READER, Agent, AnswerToRecord
 from graphstore.values.period import instant
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ReadRecord:
             valid, tx = (instant(headers[name].decode()) for name in (b"graphstore-valid", b"graphstore-tx"))
             about = args.get("id")
             recorder.add(
-                Answered(
+                AnswerToRecord(
                     reader,
                     call.name,
                     recorder.now(),

@@ -13,7 +13,7 @@ import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.read.working_set import WorkingSet, is_text
-from graphstore.store.load_columns import Row, Table, check_columns, listed, object_of, table_of
+from graphstore.store.load_columns import LoadTable, Row, check_columns, listed, object_of, table_of
 from graphstore.values.event_fields import ENDED_AT, EVENT_TEXTS
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import description, event_of, ids, text_of
@@ -104,7 +104,7 @@ def _stored(store: Writer, before: tuple[int, ...]) -> dict[str, int]:
     return {"nodes": born - events, "versions": described, "events": events + again, "links": linked}
 
 
-def _identities(store: Writer, tables: dict[str, Table]) -> dict[str, Row]:
+def _identities(store: Writer, tables: dict[str, LoadTable]) -> dict[str, Row]:
     """What each node is, by id. A node must have a version, and rows of a known node must agree with the store."""
     found: dict[str, Row] = {}
     described = set(tables["versions"].column("node_id"))
@@ -148,7 +148,7 @@ class _Loader:
     """The rows of one transaction, each written as by its verb. What they name is read ahead, many rows at once."""
 
     def __init__(
-        self, act: Act, tables: dict[str, Table], identities: dict[str, Row], opened: _Opened
+        self, act: Act, tables: dict[str, LoadTable], identities: dict[str, Row], opened: _Opened
     ) -> None:
         assert isinstance(act.index, WorkingSet)
         self.act, self.index, self.work = act, act.index, act.work
@@ -337,7 +337,7 @@ class _Loader:
         self._record(first, bounds(instant(begun), stop))
 
 
-def _steps(tables: dict[str, Table]) -> Iterator[tuple[Instant, list[Step]]]:
+def _steps(tables: dict[str, LoadTable]) -> Iterator[tuple[Instant, list[Step]]]:
     """The steps at each instant, in order: first what is taken back, then events, versions, links."""
     told: dict[Instant, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     unlinked: dict[Instant, list[int]] = defaultdict(list)
@@ -375,7 +375,7 @@ def _steps(tables: dict[str, Table]) -> Iterator[tuple[Instant, list[Step]]]:
         yield at, steps
 
 
-def _leave_said_again(table: Table, retracted: dict[Instant, list[tuple[int, Period]]]) -> None:
+def _leave_said_again(table: LoadTable, retracted: dict[Instant, list[tuple[int, Period]]]) -> None:
     """Leave of what is to be retracted at an instant what is not written again there."""
     wanted = {(table.row(number)["node_id"], at) for at, parts in retracted.items() for number, _ in parts}
     again: dict[tuple[str, Instant], list[Period]] = defaultdict(list)
@@ -398,6 +398,6 @@ def _during(row: Row) -> Period:
     return row["tx_from"] if start is None else start, OPEN if stop is None else stop
 
 
-def _one_step(tables: dict[str, Table]) -> Iterator[tuple[None, list[Step]]]:
+def _one_step(tables: dict[str, LoadTable]) -> Iterator[tuple[None, list[Step]]]:
     every = ((_EVENTS, "events"), (_VERSIONS, "versions"), (_LINKS, "links"))
     yield None, [(what, name, range(len(tables[name])), []) for what, name in every if len(tables[name])]

@@ -14,7 +14,14 @@ from graphstore.values.models import Json
 from graphstore.values.period import OPEN, instant, moment
 from graphstore.write.describing import Amend, Revise
 from graphstore.write.given_arguments import Verb
-from graphstore.write.recorded_calls import Call, LinkSaid, Operation, Reader, Recorded, Version
+from graphstore.write.recorded_calls import (
+    ChainReader,
+    LinkSaid,
+    RecordedCall,
+    RecordedOperation,
+    RecordedTransaction,
+    RecordedVersion,
+)
 from graphstore.write.verbs import (
     AddLink,
     AddNode,
@@ -46,18 +53,18 @@ class Skipped(Exception):
 class Again:
     """Makes calls again on a line of a store."""
 
-    def __init__(self, made: Line, of: Line, reader: Reader) -> None:
+    def __init__(self, made: Line, of: Line, reader: ChainReader) -> None:
         self._made, self._of, self._reader = made, of, reader
-        self._verbs: dict[str, Callable[[Operation, Call], Verb[Any]]] = {
+        self._verbs: dict[str, Callable[[RecordedOperation, RecordedCall], Verb[Any]]] = {
             "add_node": self._add_node, "confirm": self._confirm, "revise": self._revise, "amend": self._amend, "end": self._end,
             "retract": self._retract, "fold": self._fold, "supersede": self._supersede, "link": self._link, "unlink": self._unlink,
         }  # fmt: skip
 
-    def begin(self, line: Line, recorded: Recorded) -> None:
+    def begin(self, line: Line, recorded: RecordedTransaction) -> None:
         """Begin with the calls of a transaction on a line."""
         self._line, self._recorded = line, recorded
 
-    def call(self, call: Call) -> None:
+    def call(self, call: RecordedCall) -> None:
         """Make a call again. Raises what the verb raises, Skipped for one that the chain does not show."""
         op = call.first
         verb = self._verbs.get(op.verb)
@@ -74,7 +81,7 @@ class Again:
             else:
                 raise Skipped(_NOT_SHOWN)
 
-    def alone(self, calls: list[Call]) -> None:
+    def alone(self, calls: list[RecordedCall]) -> None:
         """Make calls again that are a transaction of their own."""
         recorded, op = self._recorded, calls[0].first
         if recorded.is_bulk:
@@ -88,7 +95,7 @@ class Again:
         finally:
             self._line._author = before
 
-    def _one(self, op: Operation, calls: list[Call], reason: str | None) -> None:
+    def _one(self, op: RecordedOperation, calls: list[RecordedCall], reason: str | None) -> None:
         made, line = self._made, self._line
         if op.verb == UNDO:
             made_at = [instant(call.first.subject) for call in calls]
@@ -132,7 +139,7 @@ class Again:
 
     # ------------------------------------------------------------------ what was given
 
-    def _made_by(self, call: Call) -> list[str]:
+    def _made_by(self, call: RecordedCall) -> list[str]:
         """Return the ids of the nodes and events that a call made."""
         subjects = (op.subject for op in call.ops if op.subject in self._recorded.entities)
         return list(dict.fromkeys(subjects))
@@ -140,7 +147,7 @@ class Again:
     def _settings(self) -> list[Json]:
         return [each for head in self._recorded.heads for each in head.get("settings", ())]
 
-    def _bounds(self, op: Operation, periods: Iterable[tuple[str, str | None]] = ()) -> Json:
+    def _bounds(self, op: RecordedOperation, periods: Iterable[tuple[str, str | None]] = ()) -> Json:
         """Return the bounds that were given. Release 0.1 did not record them: there they are those of what was left."""
         given: Json = {}
         args = op.args
@@ -157,12 +164,12 @@ class Again:
                 given[name] = moment(OPEN) if args[name] is None else args[name]
         return given
 
-    def _version(self, op: Operation) -> Version:
+    def _version(self, op: RecordedOperation) -> RecordedVersion:
         found = next((each for each in op.versions.values() if each.id == op.subject), None)
         if found is None and "described" in op.held:
-            return Version(op.subject, 0, op.held["described"])
+            return RecordedVersion(op.subject, 0, op.held["described"])
         if found is None and op.is_forgotten:
-            return Version(op.subject, 0, None)
+            return RecordedVersion(op.subject, 0, None)
         if found is None:
             raise Skipped("nothing of it was stored: it came and went in one transaction")
         return found
@@ -173,13 +180,13 @@ class Again:
             raise Skipped(_NOT_SHOWN)
         return entity
 
-    def _named(self, op: Operation) -> Json:
+    def _named(self, op: RecordedOperation) -> Json:
         """Return the ids that a node was given, by kind of link."""
         return {name: op.args[name] for name in ("supersedes", "corrects", "derived_from") if name in op.args}
 
     # ------------------------------------------------------------------ the verbs
 
-    def _add_node(self, op: Operation, call: Call) -> AddNode:
+    def _add_node(self, op: RecordedOperation, call: RecordedCall) -> AddNode:
         version = self._version(op)
         kind, key, scope = self._entity(op.subject)[1:4]
         own_id = key is None or bool(op.args.get("id")) or not generated_ids.is_one(op.subject)
@@ -188,7 +195,7 @@ class Again:
             **_described(_shown(version)), **self._bounds(op, version.periods), **self._named(op),
         )  # fmt: skip
 
-    def _confirm(self, op: Operation, call: Call) -> Verb[Any]:
+    def _confirm(self, op: RecordedOperation, call: RecordedCall) -> Verb[Any]:
         if op.args.get("verb") != "add_node":
             reason = op.reason or self._recorded.reason or "erased"
             return Confirm(op.subject, reason, op.held.get("source"), op.args.get("if_number"))
@@ -200,7 +207,7 @@ class Again:
             **_described(given), **self._bounds(op), **self._named(op),
         )  # fmt: skip
 
-    def _stood(self, op: Operation) -> Json:
+    def _stood(self, op: RecordedOperation) -> Json:
         """Return what stood of a value when it was said again, in the store that is asked."""
         of = self._of if self._recorded.branch is None else self._of.on(self._recorded.branch)
         at = moment(self._recorded.tx)
@@ -213,7 +220,7 @@ class Again:
             }  # fmt: skip
         raise Skipped(_NOT_SHOWN)
 
-    def _revise(self, op: Operation, call: Call) -> Revise:
+    def _revise(self, op: RecordedOperation, call: RecordedCall) -> Revise:
         version = self._version(op)
         body, args = _shown(version), op.args
         says_source = args.get("source") or (not self._recorded.has_arguments and "source" in body)
@@ -223,7 +230,7 @@ class Again:
             minor=bool(args.get("minor")), if_number=args.get("if_number"), **self._bounds(op, version.periods),
         )  # fmt: skip
 
-    def _amend(self, op: Operation, call: Call) -> Amend:
+    def _amend(self, op: RecordedOperation, call: RecordedCall) -> Amend:
         source = None
         if op.args.get("source"):
             source = next((_shown(each).get("source") for each in op.versions.values()), None)
@@ -235,17 +242,17 @@ class Again:
         number = op.args.get("if_number")
         return Amend(op.subject, patch, reason=op.reason, source=source, if_number=number, **self._bounds(op))
 
-    def _end(self, op: Operation, call: Call) -> EndNode:
+    def _end(self, op: RecordedOperation, call: RecordedCall) -> EndNode:
         return EndNode(op.subject, op.args.get("at"), op.reason, op.args.get("if_number"))
 
-    def _retract(self, op: Operation, call: Call) -> Retract:
+    def _retract(self, op: RecordedOperation, call: RecordedCall) -> Retract:
         reason = op.reason or self._recorded.reason or "erased"
         return Retract(op.subject, reason=reason, if_number=op.args.get("if_number"), **self._bounds(op))
 
-    def _fold(self, op: Operation, call: Call) -> Fold:
+    def _fold(self, op: RecordedOperation, call: RecordedCall) -> Fold:
         return Fold(op.args.get("members", ()), op.subject, op.reason)
 
-    def _supersede(self, op: Operation, call: Call) -> Supersede:
+    def _supersede(self, op: RecordedOperation, call: RecordedCall) -> Supersede:
         olds = [each.subject for each in call.ops]
         said = next((each for each in op.links if each.sentence[1:] == ("supersedes", olds[0])), None)
         if said is None and "by" in op.args:
@@ -260,7 +267,7 @@ class Again:
         since, number = op.args.get("valid_from"), op.args.get("if_number")
         return Supersede(olds, said.sentence[0], op.reason, since, number, said.created_by)
 
-    def _link(self, op: Operation, call: Call) -> AddLink:
+    def _link(self, op: RecordedOperation, call: RecordedCall) -> AddLink:
         said: LinkSaid | None = next((each for each in op.links if each.id == op.subject), None)
         said = said or self._reader.links.get(op.subject)
         if said is None:
@@ -274,14 +281,14 @@ class Again:
             history=said.history, metadata=said.body.get("metadata"), id=None if generated_ids.is_one(said.id) else said.id, **bounds,
         )  # fmt: skip
 
-    def _unlink(self, op: Operation, call: Call) -> Unlink:
+    def _unlink(self, op: RecordedOperation, call: RecordedCall) -> Unlink:
         if "source" in op.args:
             named = {name: op.args[name] for name in ("source", "kind", "target")}
         else:
             named = {"link_id": op.subject}
         return Unlink(**named, reason=op.reason, **self._bounds(op))
 
-    def _resolve(self, op: Operation) -> None:
+    def _resolve(self, op: RecordedOperation) -> None:
         said = next((each for each in op.links if each.id == op.subject), None)
         if said is None:
             raise Skipped(_NOT_SHOWN)
@@ -293,7 +300,7 @@ class Again:
                 return
         raise Skipped("the two do not contradict each other without what is omitted")
 
-    def _event(self, op: Operation) -> Json:
+    def _event(self, op: RecordedOperation) -> Json:
         """Return the arguments of an event that was reported."""
         version = op.versions.get(1)
         kind = self._entity(op.subject)[1]
@@ -317,7 +324,7 @@ class Again:
             "type": kind, "description": body.get("description", ""), "origin": body.get("origin", "agent"), "occurred_at": at, **given,
         }  # fmt: skip
 
-    def _of_the_store(self, op: Operation) -> None:
+    def _of_the_store(self, op: RecordedOperation) -> None:
         """Set what an operation set: a setting, a kind, a snapshot."""
         kinds = [each for head in self._recorded.heads for each in head.get("kinds", ())]
         if op.verb == "define_kind":
@@ -335,10 +342,13 @@ class Again:
 
     # ------------------------------------------------------------------ many rows
 
-    def _bulk(self, calls: list[Call]) -> None:
+    def _bulk(self, calls: list[RecordedCall]) -> None:
         """Load the rows of a bulk load again, in one transaction."""
         tables: dict[str, list[Json]] = {"nodes": [], "versions": [], "events": [], "links": []}
-        rows: dict[str, Callable[[Operation], Json]] = {"record_event": self._event, "link": self._link_row}
+        rows: dict[str, Callable[[RecordedOperation], Json]] = {
+            "record_event": self._event,
+            "link": self._link_row,
+        }
         for call in calls:
             op = call.first
             if op.verb in rows:
@@ -360,7 +370,7 @@ class Again:
             finally:
                 self._line._author = before
 
-    def _version_row(self, op: Operation) -> Json:
+    def _version_row(self, op: RecordedOperation) -> Json:
         version = self._version(op)
         row = {
             "node_id": op.subject,
@@ -372,7 +382,7 @@ class Again:
             row["valid_to"] = moment(OPEN) if op.args["valid_to"] is None else op.args["valid_to"]
         return {**row, "reason": op.reason}
 
-    def _link_row(self, op: Operation) -> Json:
+    def _link_row(self, op: RecordedOperation) -> Json:
         said = next((each for each in op.links if each.id == op.subject), None)
         if said is None:
             raise Skipped(_NOT_SHOWN)
@@ -390,14 +400,14 @@ def _described(body: Json) -> Json:
     return {name: body[name] for name in ("content", "text", "tags", "source", "trigger") if name in body}
 
 
-def _shown(version: Version) -> Json:
+def _shown(version: RecordedVersion) -> Json:
     """Return the body of a version; of a forgotten one a content that differs from every other."""
     if version.body is None:
         return {"content": {"erased": f"{version.id}-v{version.number}"}}
     return version.body
 
 
-def _decided(calls: list[Call]) -> Callable[[MergeConflict], str | None]:
+def _decided(calls: list[RecordedCall]) -> Callable[[MergeConflict], str | None]:
     """Return what decides the conflicts of a merge as they were decided."""
     chosen: dict[str, str] = {}
     for call in calls:

@@ -52,7 +52,7 @@ class Position(NamedTuple):
     tx: Instant = 0
 
 
-class Recorded(NamedTuple):
+class RecordedCounts(NamedTuple):
     """Counts how much was recorded by an instant, and the first and the last transaction."""
 
     entities: int
@@ -101,7 +101,7 @@ class End(NamedTuple):
     target: str
 
 
-class Forgotten(NamedTuple):
+class ForgottenThing(NamedTuple):
     """Names a thing that was forgotten."""
 
     number: int
@@ -109,15 +109,15 @@ class Forgotten(NamedTuple):
     is_event: int
 
 
-FEED_STATE = Statement("feed_state", Recorded)
+FEED_STATE = Statement("feed_state", RecordedCounts)
 FEED_CLOSED = Statement("feed_closed", ClosedPeriod)
 FEED_EVENTS = Statement("feed_events", EventRow)
 FEED_OWNERS = Statement("feed_owners", Id)
 FEED_ENDS = Statement("feed_ends", End)
-FEED_FORGOTTEN = Statement("feed_forgotten", Forgotten)
+FEED_FORGOTTEN = Statement("feed_forgotten", ForgottenThing)
 FEED_WITHOUT_REASON = Statement("feed_without_reason", Number)
 FEED_PERIODS = Statement("feed_periods", Number)
-FEED_THINGS = Statement("feed_things", Forgotten)
+FEED_THINGS = Statement("feed_things", ForgottenThing)
 
 
 class ChangeFeed:
@@ -274,7 +274,7 @@ class ChangeFeed:
         return table.set_column(at, "row", table["row"].cast(pa.int64()))
 
 
-def _recorded(point: Point, tx: Instant = OPEN) -> Recorded:
+def _recorded(point: Point, tx: Instant = OPEN) -> RecordedCounts:
     [found] = Point(point.database, OPEN, tx).rows(FEED_STATE)
     return found
 

@@ -22,7 +22,7 @@ from graphstore.values.findings import Counterfact, LeftOut
 from graphstore.values.inputs import text_of
 from graphstore.values.period import Instant, TimeLike, exactly, moment
 from graphstore.view.view import View
-from graphstore.write.recorded_calls import Call, Operation, Reader, Recorded
+from graphstore.write.recorded_calls import ChainReader, RecordedCall, RecordedOperation, RecordedTransaction
 
 _SECOND = 1_000_000
 
@@ -35,7 +35,7 @@ class Omitted(NamedTuple):
     id: str | None = None
     tx: Instant | None = None
 
-    def fits(self, call: Call, tx: Instant) -> bool:
+    def fits(self, call: RecordedCall, tx: Instant) -> bool:
         """Return True if a call is omitted. What was forgotten stays so: that is never omitted."""
         if call.first.verb in FORGETTING or (self.tx is not None and self.tx != tx):
             return False
@@ -51,7 +51,7 @@ def _is_of(name: str | None, wanted: str) -> bool:
     return name is not None and (name == wanted or name.partition(":")[0] == wanted)
 
 
-def _sources(op: Operation) -> Iterator[str | None]:
+def _sources(op: RecordedOperation) -> Iterator[str | None]:
     """Yield the sources that a call gave: that of what it describes, and who made a link."""
     if op.verb not in ("revise", "amend") or op.args.get("source"):
         for version in op.versions.values():
@@ -118,7 +118,7 @@ class Counterfactual(View):
         return f"{super().__repr__()[:-1]}, without {self.omitted} operations and {len(self.left_out)} that need them>"
 
 
-class _Clock:
+class _ClockOfCalls:
     """The clock of the store in memory: the instant of the transaction that is done again."""
 
     def __init__(self) -> None:
@@ -135,11 +135,11 @@ class _Doing:
         self.of, self.wanted = store, omitted
         self.left_out: list[LeftOut] = []
         self.omitted, self.by_effects = 0, False
-        self._clock = _Clock()
+        self._clock = _ClockOfCalls()
 
     def done(self, now: Instant) -> Line:
         """Return the store in memory. `now`: the instant at which its clock stops."""
-        reader = Reader()
+        reader = ChainReader()
         transactions = list(reader.transactions(self.of._ledger.verbatim()))
         first = self._first(transactions)
         place = Folder.in_memory()
@@ -163,7 +163,7 @@ class _Doing:
         finally:
             ledger.close()
 
-    def _first(self, transactions: list[Recorded]) -> int:
+    def _first(self, transactions: list[RecordedTransaction]) -> int:
         """Return the first transaction that is done again: the first with an omitted call, or an earlier one of which content was forgotten later."""
         count = len(transactions)
         first = next((at for at, each in enumerate(transactions) if self._any(each)), count)
@@ -171,10 +171,10 @@ class _Doing:
             first = next((at for at in range(first) if transactions[at].lacks_bodies), first)
         return first
 
-    def _any(self, recorded: Recorded) -> bool:
+    def _any(self, recorded: RecordedTransaction) -> bool:
         return any(self.wanted.fits(call, recorded.tx) for call in recorded.calls)
 
-    def _transaction(self, made: Line, again: Again, recorded: Recorded) -> None:
+    def _transaction(self, made: Line, again: Again, recorded: RecordedTransaction) -> None:
         kept = []
         for call in recorded.calls:
             if self.wanted.fits(call, recorded.tx):
@@ -202,14 +202,16 @@ class _Doing:
         except GraphStoreError as error:
             self._leave_out(recorded, kept, str(error))
 
-    def _alone(self, again: Again, recorded: Recorded, kept: list[Call]) -> None:
+    def _alone(self, again: Again, recorded: RecordedTransaction, kept: list[RecordedCall]) -> None:
         """Do again what is a transaction of its own."""
         try:
             again.alone(kept)
         except (GraphStoreError, Skipped) as error:
             self._leave_out(recorded, kept, str(error))
 
-    def _try(self, recorded: Recorded, call: Call, do: Callable[[Call], None]) -> None:
+    def _try(
+        self, recorded: RecordedTransaction, call: RecordedCall, do: Callable[[RecordedCall], None]
+    ) -> None:
         try:
             do(call)
         except EngineError:
@@ -217,7 +219,7 @@ class _Doing:
         except (GraphStoreError, Skipped) as error:
             self._leave_out(recorded, [call], str(error))
 
-    def _leave_out(self, recorded: Recorded, calls: list[Call], why: str) -> None:
+    def _leave_out(self, recorded: RecordedTransaction, calls: list[RecordedCall], why: str) -> None:
         at = moment(recorded.tx)
         self.left_out += [
             LeftOut(tx=at, verb=op.verb, subject=op.subject, branch=recorded.branch, reason=why)

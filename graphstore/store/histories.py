@@ -12,7 +12,7 @@ from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
-    from graphstore.view.history_rows import Asked
+    from graphstore.view.history_rows import HistorySpans
 
 Span = tuple[TimeLike | None, TimeLike | None]
 
@@ -83,8 +83,8 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
         return Result.of_arrow(history_rows.changes(sight.point, first, min(last, sight.tx)))
 
 
-def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:
-    from graphstore.view.history_rows import Asked
+def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> HistorySpans:
+    from graphstore.view.history_rows import HistorySpans
 
     if at is not None and tx != (None, None):
         raise InvalidError("tx and tx_from, tx_to are two ways to say it. Give one.")
@@ -93,7 +93,7 @@ def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool
         recorded = (known, known + 1)
     else:
         recorded = _span(store, tx, "tx")
-    return Asked(_span(store, valid, "valid"), recorded, clip)
+    return HistorySpans(_span(store, valid, "valid"), recorded, clip)
 
 
 def _span(store: Reader, span: Span, axis: Any) -> tuple[Instant, Instant]:

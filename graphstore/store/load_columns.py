@@ -43,7 +43,7 @@ _TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"}
 Row = dict[str, Any]
 
 
-class Table:
+class LoadTable:
     """Rows by column. Times are instants; what a row has not is None."""
 
     def __init__(self, columns: dict[str, list[Any]], size: int, given: list[Row] | None = None) -> None:
@@ -76,10 +76,10 @@ class Table:
 # ------------------------------------------------------------------ what a table is in
 
 
-def table_of(given: Any) -> Table:
+def table_of(given: Any) -> LoadTable:
     """A table of any kind: Arrow, pandas, polars, or an iterable of mappings. Times become instants, NaN and NaT None."""
     if given is None:
-        return Table({}, 0)
+        return LoadTable({}, 0)
     if hasattr(given, "to_arrow") and not hasattr(given, "to_pylist"):  # polars
         given = given.to_arrow()
     if hasattr(given, "to_pylist"):
@@ -103,7 +103,7 @@ def table_of(given: Any) -> Table:
                 except InvalidError as error:
                     raise InvalidError(f"row {number}: {error}") from None
     names = dict.fromkeys(chain.from_iterable(found))
-    return Table({name: [row.get(name) for row in found] for name in names}, len(found), found)
+    return LoadTable({name: [row.get(name) for row in found] for name in names}, len(found), found)
 
 
 def _row(number: int, row: Any) -> Row:
@@ -112,7 +112,7 @@ def _row(number: int, row: Any) -> Row:
     return dict(row)
 
 
-def _from_arrow(table: Any) -> Table:
+def _from_arrow(table: Any) -> LoadTable:
     import pyarrow
 
     columns = {}
@@ -127,7 +127,7 @@ def _from_arrow(table: Any) -> Table:
             columns[name] = [None if value is None else instant(value, name) for value in column.to_pylist()]
         else:
             columns[name] = column.to_pylist()
-    return Table(columns, table.num_rows)
+    return LoadTable(columns, table.num_rows)
 
 
 def _no_nan(value: Any) -> Any:
@@ -144,13 +144,13 @@ def _no_nan(value: Any) -> Any:
 # ------------------------------------------------------------------ which columns it may have
 
 
-def check_columns(name: str, table: Table) -> None:
+def check_columns(name: str, table: LoadTable) -> None:
     """Raise InvalidError for the first row with an unknown column, without a needed one, or with an id that is no text."""
     if wrong := list(_wrong_rows(name, table)):
         raise InvalidError(min(wrong, key=itemgetter(0))[1])
 
 
-def _wrong_rows(name: str, table: Table) -> Iterator[tuple[int, str]]:
+def _wrong_rows(name: str, table: LoadTable) -> Iterator[tuple[int, str]]:
     """Yield the first row that breaks each rule, and how."""
     allowed, required = _COLUMNS[name], _REQUIRED[name]
     for column in table.columns if len(table) else ():

@@ -41,7 +41,7 @@ _SECONDS = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-class Asked(Protocol):
+class AskedOverTime(Protocol):
     """A store, or a branch of one."""
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
@@ -64,7 +64,9 @@ class Asked(Protocol):
 class Over:
     """The graph at many instants of one axis, in order. Each answer is one table, with the instant in its column `at`."""
 
-    def __init__(self, store: Asked, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant) -> None:
+    def __init__(
+        self, store: AskedOverTime, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant
+    ) -> None:
         self._store, self._axis, self._instants, self._fixed = store, axis, list(instants), fixed
 
     @property
@@ -204,7 +206,7 @@ class Over:
 
 
 def answered(
-    store: Asked,
+    store: AskedOverTime,
     view: View,
     what: What,
     kind: str | None = None,

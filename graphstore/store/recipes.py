@@ -25,7 +25,7 @@ _COORDINATE, _WINDOW = ("valid", "tx"), ("since", "until")
 _USUAL: Mapping[str, Any] = {"at_least": 2, "many": 20}
 
 
-class Asked(Protocol):
+class AskedRecipes(Protocol):
     """A store, or a branch of one."""
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
@@ -62,7 +62,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def asked(
-    store: Asked, name: str, valid: TimeLike | None, tx: TimeLike | None, params: Mapping[str, Any]
+    store: AskedRecipes, name: str, valid: TimeLike | None, tx: TimeLike | None, params: Mapping[str, Any]
 ) -> Result:
     """The answer of a recipe. Raises InvalidError for an unknown one, and for parameters that it has not, or that are missing."""
     known = recipes()

@@ -104,7 +104,7 @@ class ScopedStore(GraphStore):
     def _evictable_elsewhere(self) -> list[retention.Evictable]:
         return []
 
-    def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[retention.Content]]]:
+    def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[retention.KindContent]]]:
         return []
 
     def _made_as(self, name: str) -> NoReturn:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         Verification,
         ViewDiff,
     )
-    from graphstore.write.retention import Content
+    from graphstore.write.retention import KindContent
 
 T = TypeVar("T")
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
@@ -779,7 +779,7 @@ class GraphStore(Store):
             raise NotFoundError(handle._over())
         return record
 
-    def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[Content]]]:
+    def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[KindContent]]]:
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
         of = retention.Evictable(self._ledger.database)
         return list(of.contents_elsewhere(kind, setting)) if self._is_settled() else []

@@ -14,7 +14,7 @@ from graphstore.read.standing_rules import Index
 from graphstore.values.inputs import version_body
 from graphstore.values.models import Json, Node
 from graphstore.values.period import OPEN, Instant, moment
-from graphstore.view.rows import Rows
+from graphstore.view.rows import NumberedRows
 from graphstore.view.working_sight import WorkingSight
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ How = Literal["new", "revised", "unchanged"]
 _FIELDS = ("content", "text", "tags", "source")
 
 
-class Place(NamedTuple):
+class NodePlace(NamedTuple):
     """The place of a node: its kind, and the words from which its id is derived."""
 
     kind: str
@@ -44,12 +44,12 @@ class Kept(NamedTuple):
     how: How
 
 
-def entity(sight: Rows, place: Place) -> int:
+def entity(sight: NumberedRows, place: NodePlace) -> int:
     """The entity in a place, or -1: there never was one, or it was forgotten."""
     return _named(sight.index, place)[1]
 
 
-def kept_in(view: Reader, *places: Place) -> Node | None:
+def kept_in(view: Reader, *places: NodePlace) -> Node | None:
     """What a view shows in the first of these places where something stands, None if nothing does."""
     with view.reading() as sight:
         for place in places:
@@ -60,7 +60,7 @@ def kept_in(view: Reader, *places: Place) -> Node | None:
     return None
 
 
-def _named(index: Index, place: Place) -> tuple[str, int]:
+def _named(index: Index, place: NodePlace) -> tuple[str, int]:
     """The current id of a place, and its entity or -1. A forgotten node stays so: its successor gets another id."""
     again = 0
     while (ent := index.ids.get(name := place.id(again), -1)) in index.gone:
@@ -70,7 +70,7 @@ def _named(index: Index, place: Place) -> tuple[str, int]:
 
 def keep(
     store: Store,
-    place: Place,
+    place: NodePlace,
     content: Json,
     *,
     text: str | None = None,
@@ -129,7 +129,7 @@ def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
     return all({name: body[name] for name in _FIELDS if name in body} == wanted for body in bodies)
 
 
-def clear(store: Store, place: Place, *, reason: str) -> str | None:
+def clear(store: Store, place: NodePlace, *, reason: str) -> str | None:
     """End what is kept in a place. Returns its id, None if nothing was believed from now on."""
     with store._verb(is_narrow=True):
         name, ent = _named(store._core.index, place)

@@ -13,9 +13,9 @@ from graphstore.errors import DamageError, InvalidError
 from graphstore.graph.limits import LIMITS
 from graphstore.ledger import backup as dumps
 from graphstore.ledger import readings
-from graphstore.ledger.database import Writing
+from graphstore.ledger.database import WritingCosts
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.readings import Recorder
+from graphstore.ledger.readings import ReadingsRecorder
 from graphstore.read import counted, operations, settings
 from graphstore.read import ids as known_ids
 from graphstore.read.points import Point
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from graphstore.graph.limits import QueryLimits
     from graphstore.graph.workers import Allowance, Workers
     from graphstore.values.findings import Change, Reading, Verification
-    from graphstore.write.retention import Content
+    from graphstore.write.retention import KindContent
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -205,11 +205,13 @@ class WholeStore(Writer):
             return readers.readers_of_write(self, before)
         return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)), before)
 
-    def _record_reads(self, days: float | None = None) -> Recorder:
+    def _record_reads(self, days: float | None = None) -> ReadingsRecorder:
         """Return what records the answers of an interface to this store; `days`: how long a reading is kept. It ends with the store."""
         trunk = self._lines[0]
         if trunk._recorder is None:
-            trunk._recorder = Recorder(self._ledger.path, trunk._now, readings.DAYS if days is None else days)
+            trunk._recorder = ReadingsRecorder(
+                self._ledger.path, trunk._now, readings.DAYS if days is None else days
+            )
         return trunk._recorder
 
     def rebuild(self, progress: Progress | None = None) -> None:
@@ -249,7 +251,7 @@ class WholeStore(Writer):
         with core.rows.snapshot() as database:
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
-    def _contents(self, kind: str) -> list[Content]:
+    def _contents(self, kind: str) -> list[KindContent]:
         """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
         self._usable()
         self._core.hide_rows()
@@ -280,7 +282,7 @@ class WholeStore(Writer):
         """How often the graph tables in use held something else than was written, and were made anew."""
         return self._core.graphs.thrown_away
 
-    def _writing(self) -> tuple[Writing, int] | None:
+    def _writing(self) -> tuple[WritingCosts, int] | None:
         """What writing took in this process, and the size of the WAL in bytes; None for a store whose truth is not a file of SQLite."""
         database = self._ledger.database
         return database.writing(), database.wal_size()

@@ -20,7 +20,7 @@ from graphstore.values.inputs import whole_number
 from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT
 from graphstore.values.period import Instant, exactly
-from graphstore.view.rows import Rows
+from graphstore.view.rows import NumberedRows
 from graphstore.view.sight import Sight
 
 BOTH = "both"
@@ -77,7 +77,9 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
     )
 
 
-def rows_between(sight: Rows, one: int, other: int, kinds: frozenset[str] = _CONTRADICTS) -> list[int]:
+def rows_between(
+    sight: NumberedRows, one: int, other: int, kinds: frozenset[str] = _CONTRADICTS
+) -> list[int]:
     """Return the rows of links of some kinds between two things that hold here."""
     return [
         row
@@ -87,7 +89,7 @@ def rows_between(sight: Rows, one: int, other: int, kinds: frozenset[str] = _CON
     ]
 
 
-def of_link(sight: Rows, row: int) -> Contradiction:
+def of_link(sight: NumberedRows, row: int) -> Contradiction:
     index, shown = sight.index, sight.link(row)
     link = index.k_link[row]
     decision = shown.metadata.get(DECISION)
@@ -267,12 +269,12 @@ def linked(sight: Sight) -> Pairs:
     return {(index.l_src[link], index.l_tgt[link]) for link in links}
 
 
-def are_linked(sight: Rows, one: int, other: int) -> bool:
+def are_linked(sight: NumberedRows, one: int, other: int) -> bool:
     """Return True if two things are such a pair."""
     return bool(rows_between(sight, one, other, _decisive(sight)))
 
 
-def _decisive(sight: Rows) -> frozenset[str]:
+def _decisive(sight: NumberedRows) -> frozenset[str]:
     kinds = sight.core.vocabulary.kinds
     return _CONTRADICTS.union(name for name, kind in kinds.items() if kind.group == "lifecycle")
 

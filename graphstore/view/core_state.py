@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     LedgerRows = Ledger | BranchLedger | ScopedLedger
 
 
-class Shown(Protocol):
+class RowsShown(Protocol):
     """The rows that an open transaction shows to its own reads, see `ShownRows`."""
 
     versions: int
@@ -69,7 +69,7 @@ class Core(Source):
     working: WorkingSet | None = None  # of the transaction that is open
     worker: int = 0  # the thread of that transaction
     in_verb: bool = False  # whether one of its verbs is under way
-    shown: Shown | None = None  # what it shows to its own reads
+    shown: RowsShown | None = None  # what it shows to its own reads
 
     @cached_property
     def kinds(self) -> KnownKinds:

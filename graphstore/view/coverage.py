@@ -27,18 +27,18 @@ def coverage_of_text(analyzer: Analyzer, terms: Sequence[Term], weights: Sequenc
     )
 
 
-class Said(NamedTuple):
+class SaidWords(NamedTuple):
     """The words of a question as they stand in a text, each once, and the part of the text that has most of them."""
 
     words: tuple[str, ...]
     snippet: str
 
 
-def said(analyzer: Analyzer, terms: Sequence[Term], text: str) -> Said:
+def said(analyzer: Analyzer, terms: Sequence[Term], text: str) -> SaidWords:
     """Return what of a question's terms a text says. Without any, its beginning is the snippet."""
     places = [(start, end) for start, end, token in spoken(text) if _says(analyzer, terms, token)]
     words = dict.fromkeys(text[start:end] for start, end in places)
-    return Said(tuple(words), _around(text, places))
+    return SaidWords(tuple(words), _around(text, places))
 
 
 def _says(analyzer: Analyzer, terms: Sequence[Term], token: str) -> bool:

@@ -39,7 +39,7 @@ _CHANGES = ("tx", "thing", "id", "kind", "change", "valid_from", "valid_to", "nu
             "author", "reason")  # fmt: skip
 
 
-class Asked(NamedTuple):
+class HistorySpans(NamedTuple):
     """Says which part of a history is asked for: spans of both axes, half-open, cut to them or not. A span of tx that is one instant is what was believed then."""
 
     valid: Span
@@ -108,7 +108,7 @@ class LinkSpan(NamedTuple):
     checksum: int | None
 
 
-class Content(NamedTuple):
+class VersionContent(NamedTuple):
     """Holds what a version of a node says."""
 
     data: bytes | None
@@ -153,12 +153,12 @@ class ChangedLink(NamedTuple):
 
 SPANS_OF_NODES = Statement("spans_of_nodes", NodeSpan)
 SPANS_OF_LINKS = Statement("spans_of_links", LinkSpan)
-CONTENTS_OF_KIND = Statement("contents_of_kind", Content)
+CONTENTS_OF_KIND = Statement("contents_of_kind", VersionContent)
 CHANGED_NODES = Statement("changed_nodes", ChangedNode)
 CHANGED_LINKS = Statement("changed_links", ChangedLink)
 
 
-def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
+def nodes(sight: Sight, asked: HistorySpans, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
     """Return the rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
     optional_text("kind", kind)
     columns = asked.columns(sight.point, SPANS_OF_NODES, kind)
@@ -182,7 +182,7 @@ def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | 
     )
 
 
-def links(sight: Sight, asked: Asked, kind: str | None) -> pa.Table:
+def links(sight: Sight, asked: HistorySpans, kind: str | None) -> pa.Table:
     """Return the rows of links, by id, valid_from and tx_from."""
     point = sight.point
     columns = asked.columns(point, SPANS_OF_LINKS, kind)

@@ -13,7 +13,7 @@ UNSAID_STRENGTH = 3
 Step = tuple[int, int]  # the row of a link, and the thing it leads to
 
 
-class Near:
+class NearbyLinks:
     """The links of things that stand, to things that stand. A message that was not authorized is no way."""
 
     def __init__(

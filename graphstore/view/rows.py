@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, cast
 
 from graphstore.ledger.chain import FORGETTING
 from graphstore.read.described import Described, node_from
-from graphstore.read.linked import Linked, link_from
-from graphstore.read.occurrences import Happened
-from graphstore.read.operations import Operation, change_from
+from graphstore.read.linked import LinkedRow, link_from
+from graphstore.read.occurrences import EventsAt
+from graphstore.read.operations import OperationRow, change_from
 from graphstore.read.standing_rules import Index
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.findings import Change
@@ -25,7 +25,7 @@ from graphstore.view.core_state import Core
 Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
 
 
-class Edge(NamedTuple):
+class LinkEdge(NamedTuple):
     """A link without its attributes and periods: its number and id, and the numbers of its ends."""
 
     link: int
@@ -35,7 +35,7 @@ class Edge(NamedTuple):
     target: int
 
 
-class Claim(NamedTuple):
+class LinkCertainty(NamedTuple):
     """The certainty of a link: its strength (0: none given), whether it was inferred, and who created it."""
 
     strength: int
@@ -77,7 +77,7 @@ def description(body: Json, events: bool) -> Description:
     return body.get("content", {}), text_of_body(body), tuple(body.get("tags", ()))
 
 
-class Rows:
+class NumberedRows:
     """The numbers at (valid, tx), and the values of rows: what `Sight` and `WorkingSight` have in common."""
 
     __slots__ = ("_standings", "_things", "core", "happened", "index", "tx", "valid")
@@ -86,7 +86,7 @@ class Rows:
         self.core = core
         self.index: Index = core.index
         self.valid, self.tx = valid, tx
-        self.happened = Happened(core.index, core.raw, valid, tx)
+        self.happened = EventsAt(core.index, core.raw, valid, tx)
         self._standings: dict[int, str] = {}
         self._things: dict[int, Node | Event] = {}
 
@@ -250,17 +250,17 @@ class Rows:
         """Return the link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""
         return sorted({*self.links_around(ent, "out"), *self.links_around(ent, "into")}, key=self.link_order)
 
-    def edge(self, row: int) -> Edge:
+    def edge(self, row: int) -> LinkEdge:
         """Return the link of a row."""
         return self._edge(self.index.k_link[row])
 
-    def _edge(self, link: int) -> Edge:
+    def _edge(self, link: int) -> LinkEdge:
         index = self.index
-        return Edge(link, index.l_name[link], index.l_kind[link], index.l_src[link], index.l_tgt[link])
+        return LinkEdge(link, index.l_name[link], index.l_kind[link], index.l_src[link], index.l_tgt[link])
 
     def edges(
         self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
-    ) -> Iterator[Edge]:
+    ) -> Iterator[LinkEdge]:
         """Every link ever made with an entity as its source (`out`) or target (`into`), in the order they were made; `held` finds those that hold."""
         index = self.index
         links = (index.out if side == "out" else index.into).get(ent, ())
@@ -274,10 +274,10 @@ class Rows:
         """Return the rows of a link believed here, by valid_from."""
         return self.index.believed_link(link, self.tx)
 
-    def claim(self, row: int) -> Claim:
+    def claim(self, row: int) -> LinkCertainty:
         """Return the certainty of a link's row."""
         index, claim = self.index, self.index.k_claim[row]
-        return Claim(index.c_strength[claim], bool(index.c_inferred[claim]), index.c_by[claim])
+        return LinkCertainty(index.c_strength[claim], bool(index.c_inferred[claim]), index.c_by[claim])
 
     def reason(self, row: int) -> str | None:
         """Return the reason of a link's row."""
@@ -341,7 +341,7 @@ class Rows:
         one, other = (
             cast(Standing, self._standings.get(end) or self.standing(end)) for end in (source, target)
         )
-        said = Linked(
+        said = LinkedRow(
             index.l_name[link], index.l_kind[link], index.names[source], index.names[target], one, other, index.c_strength[claim] or None,
             index.c_inferred[claim], index.c_history[claim], index.c_by[claim], index.o_author[op], index.o_tx[op], index.k_from[row], _end(index.k_to[row]), index.k_tx[row],
             None if until > self.tx else until, None, None,
@@ -353,7 +353,7 @@ class Rows:
         index = self.index
         forked, verb = index.forked, index.o_verb[op]
         here = forked is None or (op >= forked.ops and verb not in FORGETTING)
-        done = Operation(index.o_author[op], index.o_tx[op], None, None, verb, index.o_subject[op])
+        done = OperationRow(index.o_author[op], index.o_tx[op], None, None, verb, index.o_subject[op])
         body = self.core.body(index.o_pos[op], index.o_len[op])
         return change_from(done, body, index.branch if here else None)
 

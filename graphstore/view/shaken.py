@@ -17,7 +17,7 @@ from graphstore.read.described import things
 from graphstore.read.ids import resolve
 from graphstore.read.index_of_rows import ENTITIES_NUMBERED, ENTITY_NUMBER, SHAKY, Number
 from graphstore.read.inspected import inspect
-from graphstore.read.linked import LINKS_OVER, Linked, link_of
+from graphstore.read.linked import LINKS_OVER, LinkedRow, link_of
 from graphstore.read.operations import done_by
 from graphstore.read.points import Point, as_json
 from graphstore.values.findings import OUTSIDE, Foundation, Grounds, Inspection, LinkInspection, Shaky
@@ -393,7 +393,7 @@ class _Following:
         return [one for one in there if not one.never_so]
 
 
-def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
+def _links(point: Point, found: list[ShakyEntity]) -> dict[int, LinkedRow]:
     """Return the links of all ways, by their numbers."""
     seen: set[int] = set()
     numbers: dict[int, None] = {}
@@ -405,7 +405,7 @@ def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
     return _links_over(point, list(numbers))
 
 
-def _links_over(point: Point, numbers: list[int]) -> dict[int, Linked]:
+def _links_over(point: Point, numbers: list[int]) -> dict[int, LinkedRow]:
     held = dict(point.database.rows(_HELD, (as_json(numbers), point.valid, point.tx)))
     rows = point.rows(LINKS_OVER, periods=as_json(list(held.values())))
     return dict(zip(held, rows, strict=True))

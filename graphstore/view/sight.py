@@ -16,7 +16,7 @@ from graphstore.read import settings
 from graphstore.read.counted import counts
 from graphstore.read.described import STANDINGS_OF, described, shown, standings, things
 from graphstore.read.ids import beside, is_link, resolve
-from graphstore.read.index_of_rows import NAMES, IndexOfRows, Named, Number
+from graphstore.read.index_of_rows import NAMES, IndexOfRows, NamedEntity, Number
 from graphstore.read.points import Point, as_json
 from graphstore.read.standing_rules import Index
 from graphstore.search.asserted import Asserted
@@ -32,14 +32,14 @@ from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view import light_rows
 from graphstore.view.core_state import Core
-from graphstore.view.rows import Edge, Row, Rows
+from graphstore.view.rows import LinkEdge, NumberedRows, Row
 
 __all__ = ["Core", "Sight", "in_time", "sight_of"]
 
 _MEMOS = 32
 
 
-class Turn(NamedTuple):
+class TurningInstant(NamedTuple):
     """An instant at which something begins, ends or is recorded."""
 
     at: Instant
@@ -71,8 +71,8 @@ class Made(NamedTuple):
 ENTITIES_OF = Statement("entities_of", Number)
 HAPPENING = Statement("happening", Number)
 LATEST = Statement("latest", Number)
-TURNS = Statement("turns", Turn)
-TRANSACTIONS_BY = Statement("transactions_by", Turn)
+TURNS = Statement("turns", TurningInstant)
+TRANSACTIONS_BY = Statement("transactions_by", TurningInstant)
 LOOKED_UP = Statement("looked_up", LookedUp)
 LINK_MADE = Statement("link_made", Made)
 LINKS_MADE = Statement("links_made", Number)
@@ -112,7 +112,7 @@ class RowCore(Source):
         return MessageRows(self.point)
 
 
-class Sight(Rows):
+class Sight(NumberedRows):
     """The store at (valid, tx), by the rows of a ledger: columns are read as they are asked for. It looks at few things."""
 
     __slots__ = ()
@@ -197,7 +197,7 @@ class Sight(Rows):
         """Return what was recorded last of what stands here, the last first."""
         return [row.number for row in self.point.rows(LATEST, most=most)]
 
-    def names(self) -> list[Named]:
+    def names(self) -> list[NamedEntity]:
         """Return the ids and keys of all things, in the order in which they were first known."""
         return self.point.rows(NAMES)
 
@@ -240,7 +240,7 @@ class Sight(Rows):
         """Return the rows of all links of some kinds that hold here, in the order in which the links were made."""
         return [row for link in self.index.read_links_of(kinds) if (row := self.held(link)) >= 0]
 
-    def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
+    def edges_of(self, kinds: Collection[str]) -> Iterator[LinkEdge]:
         """Yield every link of these kinds ever made, in the order they were made."""
         return map(self._edge, self.index.read_links_ever(kinds))
 

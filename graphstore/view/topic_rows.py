@@ -30,7 +30,7 @@ class TopicRow(NamedTuple):
     row: int
 
 
-class Joined(NamedTuple):
+class JoinedStatements(NamedTuple):
     """A link between two statements."""
 
     source: str
@@ -253,12 +253,12 @@ class TopicRows:
                 return (f"{index.names[each.ent]}-v{index.v_num[index.r_ver[after]]}",)
         return ()
 
-    def joined(self) -> list[Joined]:
+    def joined(self) -> list[JoinedStatements]:
         """Return the links that hold between those that stand."""
         index = self._index
         ents = {each.ent for each in self.current}
         return [
-            Joined(index.names[ent], index.l_kind[link], index.names[index.l_tgt[link]])
+            JoinedStatements(index.names[ent], index.l_kind[link], index.names[index.l_tgt[link]])
             for ent in ents
             for link in index.out.get(ent, ())
             if index.l_tgt[link] in ents and self.sight.held(link) >= 0

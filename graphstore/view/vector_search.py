@@ -49,7 +49,7 @@ class Embedder(Protocol):
         """Return the vectors of the texts, in their order."""
 
 
-class Said(NamedTuple):
+class VersionText(NamedTuple):
     """Holds the text of a version, and which node or event it describes."""
 
     version: int
@@ -88,13 +88,13 @@ def brief(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
-def said(point: Point, versions: range, kind: str | None) -> Iterator[Said]:
+def said(point: Point, versions: range, kind: str | None) -> Iterator[VersionText]:
     """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
     first, stop = (point.database.line.row("version", place) for place in (versions.start, versions.stop))
     for row in point.rows(SAID, first=first, stop=stop, kind=kind):
         body = point.content(row.data, row.checksum, f"{row.id!r}")
         if (text := _text(body, bool(row.is_event))).strip():
-            yield Said(row.number, row.entity, row.id, row.kind, row.scope, text, _thread(body))
+            yield VersionText(row.number, row.entity, row.id, row.kind, row.scope, text, _thread(body))
 
 
 def _text(body: Mapping[str, Any], is_event: bool) -> str:
@@ -192,7 +192,7 @@ class Meanings:
             self._done, self._columns = goal, None
         return self._done >= last
 
-    def _note(self, said: Said) -> None:
+    def _note(self, said: VersionText) -> None:
         pair = said.id, hash_of(said.text)
         row = self.kept.row.get(pair[1], -1)
         if row >= 0:
@@ -426,7 +426,7 @@ def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meani
     return kept[name]
 
 
-class Question:
+class QuestionMeaning:
     """What a text means to an embedder. Make it before the store's lock is taken: the embedder may take its time."""
 
     def __init__(self, meanings: Meanings | None, text: str, failed: str = "there is no embedder") -> None:

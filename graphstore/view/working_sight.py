@@ -12,13 +12,13 @@ from graphstore.read.working_set import WorkingSet
 from graphstore.values.keys import slot_name
 from graphstore.values.models import UPRIGHT, Event, Json, Link, Node
 from graphstore.values.period import exactly
-from graphstore.view.rows import Rows
+from graphstore.view.rows import NumberedRows
 
 _ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 
 
-class WorkingSight(Rows):
+class WorkingSight(NumberedRows):
     """The store at (valid, tx), as a transaction leaves it."""
 
     __slots__ = ()

@@ -13,13 +13,13 @@ from graphstore.errors import ConflictError
 from graphstore.ledger.chain import RETRACTING
 from graphstore.read.columns import ENDED, Taken
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, overlap, without_all
-from graphstore.write.linking import Claim, Ends, Linking
+from graphstore.write.linking import LinkClaim, LinkEnds, Linking
 
 MINTED = ("supersedes", "transition", "contradicts")
 """The kinds of link that the store makes from a value of a slot to the one before it."""
 
 
-class Statement(NamedTuple):
+class StatedValue(NamedTuple):
     """Holds what is stated of a value of a slot over a part of its period.
 
     Args:
@@ -188,7 +188,7 @@ class Bounds(Linking):
         `new`: a value whose rows lie over those of others that it takes the time of.
         """
         index, op = self.index, self._operation if op < 0 else op
-        won: list[Statement] = []
+        won: list[StatedValue] = []
         for region in coalesce(regions):
             won += self._winners(self._statements(slot, region, new), region)
         fresh = [one for one in won if one.row < 0]
@@ -213,20 +213,20 @@ class Bounds(Linking):
         mine = index.over(index.now_of[new], period) if new >= 0 else []
         return list(dict.fromkeys([*index.over(index.held(slot), period), *mine]))
 
-    def _statements(self, slot: tuple[str, str], region: Period, new: int) -> list[Statement]:
+    def _statements(self, slot: tuple[str, str], region: Period, new: int) -> list[StatedValue]:
         """Return what is stated of the values of a slot over a period."""
-        index, found = self.index, list[Statement]()
+        index, found = self.index, list[StatedValue]()
         for row in self._rows_in(slot, region, new):
             part, ent = overlap((index.r_from[row], index.r_to[row]), region), index.r_ent[row]
             if part is not None:
-                found.append(Statement(ent, index.r_ver[row], part, row, index.stated_start(ent) or 0))
+                found.append(StatedValue(ent, index.r_ver[row], part, row, index.stated_start(ent) or 0))
         for ent, (ver, *piece), start in index.kept_in(slot, region):
             part = overlap((piece[0], piece[1]), region)
             if part is not None and ent not in index.gone:
-                found.append(Statement(ent, ver, part, -1, start))
+                found.append(StatedValue(ent, ver, part, -1, start))
         return found
 
-    def _winners(self, stated: list[Statement], region: Period) -> list[Statement]:
+    def _winners(self, stated: list[StatedValue], region: Period) -> list[StatedValue]:
         """Return what holds in a slot over the parts of a period, but for where a supersession or a correction is the bound.
 
         A value with a given end wins over every value recorded before it; of the others the one that begins last, then the one recorded last.
@@ -242,7 +242,7 @@ class Bounds(Linking):
         ]
         ranked = sorted(stated, key=lambda one: (one.start, one.ent), reverse=True)
         edges = sorted({at for _, part in given for at in part} | {*region})
-        won: list[Statement] = []
+        won: list[StatedValue] = []
         for cell in pairwise(edges):
             first = max((ent for ent, part in given if overlap(part, cell)), default=-1)
             left = [cell]
@@ -256,7 +256,7 @@ class Bounds(Linking):
                 left = [part for each in left for part in without_all(each, mine)]
                 if not left:
                     break
-        found: list[Statement] = []
+        found: list[StatedValue] = []
         for one in sorted(won, key=lambda one: one.part):
             last = found[-1] if found else None
             if (
@@ -269,7 +269,7 @@ class Bounds(Linking):
                 found.append(one)
         return found
 
-    def _limits_of(self, one: Statement) -> list[Period]:
+    def _limits_of(self, one: StatedValue) -> list[Period]:
         return [] if one.row >= 0 else self.limits(one.ent, one.part)
 
     def _restore(self, ent: int, ver: int, part: Period, op: int = -1) -> None:
@@ -286,7 +286,7 @@ class Bounds(Linking):
             work.set_taken(ent, left)
         work.restore(ent, ver, part, op)
 
-    def _link_neighbours(self, slot: tuple[str, str], won: Statement, op: int) -> None:
+    def _link_neighbours(self, slot: tuple[str, str], won: StatedValue, op: int) -> None:
         """Link a value that holds again with the values around it: the newer one supersedes the one before it."""
         index = self.index
         held = index.held(slot)
@@ -299,11 +299,11 @@ class Bounds(Linking):
         start, stop = won.part
         after, before = held.first_since(stop), held.last_before(start)
         if after >= 0 and index.r_from[after] == stop:
-            self.mint(index.r_ent[after], won.ent, stop, Claim(), op)
+            self.mint(index.r_ent[after], won.ent, stop, LinkClaim(), op)
         if before >= 0 and index.r_to[before] == start:
-            self.mint(won.ent, index.r_ent[before], start, Claim(), op)
+            self.mint(won.ent, index.r_ent[before], start, LinkClaim(), op)
 
-    def mint(self, new: int, old: int, since: Instant, claim: Claim, op: int) -> None:
+    def mint(self, new: int, old: int, since: Instant, claim: LinkClaim, op: int) -> None:
         """Link the value of a slot with the one whose time it takes from an instant on, unless that began later or a link says so already."""
         index = self.index
         kept = [(start, stop) for ver, start, stop in index.taken.get(old, ()) if ver != ENDED]
@@ -314,11 +314,11 @@ class Bounds(Linking):
         following = index.now_of[old].first_since(since)
         during = (since, OPEN if following < 0 else index.r_from[following])
         linking = Linking(self.core, self.work, op=op)
-        ends = Ends(new, self.kind("supersedes"), old)
+        ends = LinkEnds(new, self.kind("supersedes"), old)
         if linking.overlapping(ends, during, self.work.tx) or linking.closes_cycle(ends, self.work.tx):
             return
-        claim = Claim(claim.reason, created_by="store")
+        claim = LinkClaim(claim.reason, created_by="store")
         for name in MINTED:
-            ends = Ends(new, self.kind(name), old)
+            ends = LinkEnds(new, self.kind(name), old)
             if not linking.overlapping(ends, during, self.work.tx):
                 linking.join(ends, during, claim)

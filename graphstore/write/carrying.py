@@ -32,7 +32,7 @@ from graphstore.values.period import (
 from graphstore.values.threeway import Cell
 from graphstore.view.sight import Core
 from graphstore.write.changes_since import Contained, LineCore
-from graphstore.write.linking import Claim, Ends, Linking, claim_of
+from graphstore.write.linking import LinkClaim, LinkEnds, Linking, claim_of
 from graphstore.write.merge_plan import MergePlan, Triple, between, triple_of
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import TRUST, Trust, last_to_rank
@@ -424,14 +424,14 @@ class Carrying:
     def _replace(self, ent: int, old: int, period: Period) -> None:
         """Replace a value of a slot by one of the branch, with a `supersedes` link where that is possible."""
         new, last = self.ent[ent], self.theirs.r_ver[self.theirs.rows_of[ent][-1]]
-        ends = Ends(new, self.linking.kind("supersedes"), old)
+        ends = LinkEnds(new, self.linking.kind("supersedes"), old)
         self._writer(self.theirs.v_op[last]).guard(old, [period])
         if self.linking.closes_cycle(ends, self.work.tx) or self.linking.overlapping(
             ends, period, self.work.tx
         ):
             self.work.take(old, period, self.work.op("supersede", self.mine.names[old]))
         else:
-            self.linking.supersede(new, old, Claim(created_by="store"), since=period[0], until=period[1])
+            self.linking.supersede(new, old, LinkClaim(created_by="store"), since=period[0], until=period[1])
 
 
 def parts(during: Iterable[Period], period: Period) -> list[Period]:

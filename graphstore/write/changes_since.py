@@ -14,7 +14,7 @@ import orjson
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.damage import checked_head
-from graphstore.ledger.database import Readable
+from graphstore.ledger.database import RowReader
 from graphstore.read.columns import Gap
 from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import Source
@@ -72,7 +72,7 @@ class LineCore(Source):
 
     index: WorkingSet
     vocabulary: Vocabulary
-    database: Readable
+    database: RowReader
 
 
 def line_of(core: Core) -> Core:
@@ -83,7 +83,7 @@ def line_of(core: Core) -> Core:
     return cast(Core, LineCore(index, core.journal, core.vocabulary, database))
 
 
-class Operation(NamedTuple):
+class BranchOperation(NamedTuple):
     """An operation: its number, when it was recorded, and what it was."""
 
     number: int
@@ -103,13 +103,13 @@ class ChangesSince:
         self._rows, self._line = core.database.rows, core.database.line
 
     @cached_property
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[BranchOperation]:
         """Return its operations, without those by which a branch notes what the trunk forgot."""
         instants = self._index.o_tx
-        found: list[Operation] = []
+        found: list[BranchOperation] = []
         for part in self._line.numbers("operation", len(instants)):
             first = bisect_right(instants, self._tx, part.start, part.stop)
-            found += [Operation(*row) for row in self._rows(_OPERATIONS, (first, part.stop))]
+            found += [BranchOperation(*row) for row in self._rows(_OPERATIONS, (first, part.stop))]
         if self._line is not TRUNK:  # what the trunk forgot is noted on each branch too
             found = [each for each in found if each.verb not in FORGETTING]
         return found

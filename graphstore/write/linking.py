@@ -24,7 +24,7 @@ Wanted = tuple[Instant | None, Instant]
 """The period that a link is said for; None: from when its kind begins by itself."""
 
 
-class Ends(NamedTuple):
+class LinkEnds(NamedTuple):
     """The ends and the kind of a link, as entity numbers."""
 
     source: int
@@ -33,7 +33,7 @@ class Ends(NamedTuple):
 
 
 @dataclass
-class Claim:
+class LinkClaim:
     """The attributes of a link besides its ends and its period."""
 
     reason: str | None = None
@@ -75,7 +75,7 @@ class Linking:
         """Return a kind by its canonical name."""
         return self.core.vocabulary.kinds[name]
 
-    def say(self, ends: Ends, since: Instant | None, until: Instant, claim: Claim) -> int:
+    def say(self, ends: LinkEnds, since: Instant | None, until: Instant, claim: LinkClaim) -> int:
         """Record `source kind target` from `since` on, or from when its kind begins by itself; what the kind does to its ends is done. Returns the row."""
         if ends.kind.name == "supersedes":
             return self.supersede(ends.source, ends.target, claim, since=since, until=until)
@@ -87,7 +87,7 @@ class Linking:
         return self.join(ends, (since, until), claim)
 
     def supersede(
-        self, new: int, old: int, claim: Claim, *, since: Instant | None = None, until: Instant = OPEN
+        self, new: int, old: int, claim: LinkClaim, *, since: Instant | None = None, until: Instant = OPEN
     ) -> int:
         """Record `new supersedes old`, and take from `old` its validity from then on. Returns the link's row.
 
@@ -115,7 +115,7 @@ class Linking:
                 f"{index.names[new]!r} would supersede {index.names[old]!r} from {exactly(cut)}, but the link would end at {exactly(until)}. "
                 "Give a later valid_to, or none."
             )
-        ends, before = Ends(new, self.kind("supersedes"), old), len(index.k_link)
+        ends, before = LinkEnds(new, self.kind("supersedes"), old), len(index.k_link)
         alike = self._alike(ends, self.work.tx)
         there = [row for row in alike if overlap(self._held(row), (cut, stop))]
         if there:
@@ -135,7 +135,7 @@ class Linking:
         end = index.stated_end(new) or OPEN
         return end if end > cut and index.stated_over(old, (end, OPEN)) else OPEN
 
-    def _supersede_again(self, there: list[int], ends: Ends, said: Wanted, claim: Claim) -> list[int]:
+    def _supersede_again(self, there: list[int], ends: LinkEnds, said: Wanted, claim: LinkClaim) -> list[int]:
         """Return the rows of a supersession that is there already; what the store minted becomes the caller's.
 
         Raises ConflictError for other attributes, or another date: what was taken by it would have to be given back or taken anew.
@@ -182,7 +182,7 @@ class Linking:
         else:
             self.keep(old, [], -1, new, spans)
 
-    def join(self, ends: Ends, span: Wanted, claim: Claim) -> int:
+    def join(self, ends: LinkEnds, span: Wanted, claim: LinkClaim) -> int:
         """Return the row of the link: of those this call wrote the last, else the one that says so already.
 
         Over a time of which it is said already with the same attributes nothing is written. What is written is a period of a link that overlaps or
@@ -190,7 +190,9 @@ class Linking:
         """
         return self._join(ends, self._period(ends, span), span[0], self._alike(ends, self.work.tx), claim)
 
-    def _join(self, ends: Ends, period: Period, since: Instant | None, alike: list[int], claim: Claim) -> int:
+    def _join(
+        self, ends: LinkEnds, period: Period, since: Instant | None, alike: list[int], claim: LinkClaim
+    ) -> int:
         """See `join`. `alike`: the rows of a link with these ends that overlap or touch the period."""
         index = self.index
         if ends.source == ends.target:
@@ -213,7 +215,7 @@ class Linking:
             row = self.claim(link, piece, claim, op)
         return row
 
-    def _period(self, ends: Ends, span: Wanted) -> Period:
+    def _period(self, ends: LinkEnds, span: Wanted) -> Period:
         since, until = span
         begins = self.begins(ends) if since is None else since
         if begins >= until:
@@ -224,7 +226,7 @@ class Linking:
             )
         return begins, until
 
-    def begins(self, ends: Ends) -> Instant:
+    def begins(self, ends: LinkEnds) -> Instant:
         """Return when a link begins to hold whose start is not given: one that states what rests on what, or what caused it, at the start of its
         dependant; a correction at the start of what corrects."""
         index, tx = self.index, self.work.tx
@@ -233,7 +235,7 @@ class Linking:
         start = index.start(ends.target if ends.kind.upholds else ends.source, tx)
         return tx if start is None else start
 
-    def _unsaid(self, there: list[int], ends: Ends, period: Period, claim: Claim) -> list[Period]:
+    def _unsaid(self, there: list[int], ends: LinkEnds, period: Period, claim: LinkClaim) -> list[Period]:
         """Return the parts of a period over which a claim has to be written. Raises ConflictError where other attributes hold that do not give way."""
         stated = [row for row in there if self._states(row, claim)]
         for row in there:
@@ -241,7 +243,7 @@ class Linking:
                 raise ConflictError(self._difference([row], ends, period, claim))
         return without_all(period, map(self._held, stated))
 
-    def _touched(self, alike: list[int], period: Period, claim: Claim) -> int:
+    def _touched(self, alike: list[int], period: Period, claim: LinkClaim) -> int:
         """Return the link of these rows that ends where a period begins, or begins where it ends; -1: none, or another id is wanted."""
         index = self.index
         for row in alike:
@@ -262,7 +264,7 @@ class Linking:
         supersedes = self._verb == "supersede"
         return self.work.op(self._verb, index.names[index.l_tgt[link]] if supersedes else index.l_name[link])
 
-    def claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
+    def claim(self, link: int, span: Period, claim: LinkClaim, op: int) -> int:
         """Record that a link holds over a period with these attributes. Returns the row."""
         index, work, body = self.index, self.work, claim.body()
         if index.rows_of_link[link]:
@@ -284,17 +286,17 @@ class Linking:
             index.o_pos[op], index.o_len[op] = place
         return index.open_link_row(made, span, work.tx, op)
 
-    def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
+    def overlapping(self, ends: LinkEnds, span: Period, tx: Instant) -> list[int]:
         """Return the believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
         return [row for row in self._alike(ends, tx) if overlap(self._held(row), span)]
 
-    def _alike(self, ends: Ends, tx: Instant) -> list[int]:
+    def _alike(self, ends: LinkEnds, tx: Instant) -> list[int]:
         """Return the believed rows of a link with these ends, by valid_from."""
         index = self.index
         rows = [row for link in of_sentence(index, *ends) for row in index.believed_link(link, tx)]
         return sorted(rows, key=index.k_from.__getitem__) if len(rows) > 1 else rows
 
-    def _difference(self, rows: list[int], ends: Ends, said: Wanted, claim: Claim) -> str:
+    def _difference(self, rows: list[int], ends: LinkEnds, said: Wanted, claim: LinkClaim) -> str:
         """Return the words for a link that is there otherwise than it is said."""
         index = self.index
         name = index.l_name[index.k_link[rows[0]]]
@@ -318,13 +320,13 @@ class Linking:
             f"{'; '.join(unlike)}. Say it as it is there, or unlink({name!r}) it first."
         )
 
-    def _gives_way(self, row: int, claim: Claim) -> bool:
+    def _gives_way(self, row: int, claim: LinkClaim) -> bool:
         """Return True if an explicit claim replaces a row: one that was inferred, or created by the store."""
         claimed = self.index.k_claim[row]
         minted = self.index.c_by[claimed] == "store" != claim.created_by
         return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
 
-    def _states(self, row: int, claim: Claim) -> bool:
+    def _states(self, row: int, claim: LinkClaim) -> bool:
         said, wanted = self._said(row), _attributes(claim)
         if same_maker(said["created_by"], claim.created_by):
             said["created_by"] = claim.created_by
@@ -334,7 +336,7 @@ class Linking:
         """Return the attributes of a row."""
         return _attributes(claim_of(self.core, row))
 
-    def _refuse_senseless(self, ends: Ends, since: Instant | None, period: Period) -> None:
+    def _refuse_senseless(self, ends: LinkEnds, since: Instant | None, period: Period) -> None:
         """Raise InvalidError for what runs against time, ConflictError for what would cause each other. `since`: the valid_from that was said."""
         index, tx = self.index, self.work.tx
         source, kind, target = ends
@@ -350,7 +352,7 @@ class Linking:
                 f"Turn the link round; {way}."
             )
         if kind.causal and not kind.symmetric:
-            back = self.overlapping(Ends(target, kind, source), period, tx)
+            back = self.overlapping(LinkEnds(target, kind, source), period, tx)
             if back:
                 name = index.l_name[index.k_link[back[0]]]
                 raise ConflictError(
@@ -365,7 +367,7 @@ class Linking:
                     f"{index.names[target]!r} at {exactly(second)}. Turn the link round."
                 )
 
-    def _refuse_cycle(self, ends: Ends, tx: Instant) -> None:
+    def _refuse_cycle(self, ends: LinkEnds, tx: Instant) -> None:
         """Raise ConflictError when the target already leads to the source by believed links of this kind, whatever their periods."""
         if self.closes_cycle(ends, tx):
             source, target = self.index.names[ends.source], self.index.names[ends.target]
@@ -373,7 +375,7 @@ class Linking:
                 f"{source!r} {ends.kind.name} {target!r} would close a cycle: {target!r} already leads to {source!r} by {ends.kind.name}."
             )
 
-    def closes_cycle(self, ends: Ends, tx: Instant) -> bool:
+    def closes_cycle(self, ends: LinkEnds, tx: Instant) -> bool:
         """Return True if the target already leads to the source by believed links of this kind, whatever their periods."""
         index = self.index
         source, kind, target = ends
@@ -388,7 +390,7 @@ class Linking:
 
         return next(over(source, index.into), None) is not None and leads(target, source, onward)
 
-    def new_link_id(self, ends: Ends | None = None) -> str:
+    def new_link_id(self, ends: LinkEnds | None = None) -> str:
         """Return a link id that is not known yet. `ends`: what the link says."""
         names = self.index.names
         sentence = ends and (names[ends.source], ends.kind.name, names[ends.target])
@@ -401,11 +403,11 @@ class Linking:
         return name
 
 
-def claim_of(core: Core, row: int) -> Claim:
+def claim_of(core: Core, row: int) -> LinkClaim:
     """Return the attributes of a link in one of its rows."""
     index, number = core.index, core.index.k_claim[row]
     body = core.body(index.c_pos[number], index.c_len[number])
-    return Claim(
+    return LinkClaim(
         body.get("reason"),
         index.c_strength[number] or None,
         index.c_by[number],
@@ -428,7 +430,7 @@ def leads(start: T, goal: T, onward: Callable[[T], Iterable[T]]) -> bool:
     return False
 
 
-def _attributes(claim: Claim) -> Json:
+def _attributes(claim: LinkClaim) -> Json:
     return {
         "reason": claim.reason,
         "strength": claim.strength,

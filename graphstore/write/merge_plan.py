@@ -52,7 +52,7 @@ class Triple(NamedTuple):
 
 
 @dataclass
-class Share:
+class MergeShare:
     """What is merged of one thing or link. `ours`: the number of a thing on the trunk, -1 for a new one."""
 
     ours: int = -1
@@ -92,8 +92,8 @@ class Share:
 class MergePlan:
     """All that is merged: things by their number on the branch, links by their triple."""
 
-    things: dict[int, Share] = field(default_factory=dict)
-    links: dict[Triple, Share] = field(default_factory=dict)
+    things: dict[int, MergeShare] = field(default_factory=dict)
+    links: dict[Triple, MergeShare] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # links
     looks: list[int] = field(default_factory=list)  # the operations of the branch that confirmed something
     kinds: list[Json] = field(default_factory=list)
@@ -209,12 +209,14 @@ class Planning:
         if ours >= 0 and any(cell.ours != cell.theirs or cell.ours is None for cell in three):
             here = self.since_here.spoken(ours, ())
             three = with_gone(three, here, self.since.spoken(ent, self._known_here))
-        share = self.plan.things[ent] = Share(ours)
+        share = self.plan.things[ent] = MergeShare(ours)
         self._divide(
             share, three, self._is_mixed(ent, ours), lambda cell: self._disputed(name, "node", cell, _shown)
         )
 
-    def _divide(self, share: Share, three: list[Cell], mixed: bool, disputed: Callable[[Cell], Side]) -> None:
+    def _divide(
+        self, share: MergeShare, three: list[Cell], mixed: bool, disputed: Callable[[Cell], Side]
+    ) -> None:
         """Note of each cell which side holds. `mixed`: both sides have recorded something, or the branch has a part from here."""
         for cell in three:
             if cell.outcome == "conflict" and disputed(cell) == "trunk":
@@ -308,7 +310,7 @@ class Planning:
     def _event(self, ent: int, ours: int) -> None:
         """Plan an event: it exists or not, and its occurrences only grow."""
         index, mine, name = self.theirs, self.mine, self.theirs.names[ent]
-        share, is_old = Share(ours), index.born[ent] <= self.base
+        share, is_old = MergeShare(ours), index.born[ent] <= self.base
         happened = _happened(index, ent) if index.now_of[ent] else []
         there = _happened(mine, ours) if ours >= 0 else []
         before = _happened(index, ent, self.base) if is_old else []
@@ -348,7 +350,7 @@ class Planning:
     def _names(self, triple: Triple) -> list[str]:
         return [self.theirs.l_name[link] for link in between(self.theirs, triple)]
 
-    def _divided(self, triple: Triple) -> Share:
+    def _divided(self, triple: Triple) -> MergeShare:
         theirs, ours = between(self.theirs, triple), between(self.mine, triple)
         three = cells(
             *map(self._link_pieces, self.sides, (theirs, ours, theirs), (self.base, OPEN - 1, OPEN - 1))
@@ -356,7 +358,7 @@ class Planning:
         three = with_gone(
             three, self.since_here.unlinked(ours, ()), self.since.unlinked(theirs, self._known_here)
         )
-        share, id, index = Share(), self._names(triple)[-1], self.theirs
+        share, id, index = MergeShare(), self._names(triple)[-1], self.theirs
         mixed = any(self._came_back(index.rows_of_link[link], index.k_tx, index.k_end) for link in theirs)
         mixed = mixed or any(map(self.since_here.is_link_changed, ours))
         target = self.plan.things.get(index.ids[triple.target]) if triple.kind in _SUCCEEDING else None
@@ -406,7 +408,7 @@ class Planning:
             if triple[:2] == (name, kind) and share.gained():
                 yield triple.target
 
-    def _stay(self, triple: Triple, share: Share) -> None:
+    def _stay(self, triple: Triple, share: MergeShare) -> None:
         """Leave on the trunk what a supersession that is left out would take."""
         target = self.plan.things.get(self.theirs.ids[triple.target])
         if triple.kind == "supersedes" and target is not None:

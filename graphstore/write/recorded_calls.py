@@ -22,7 +22,7 @@ Part = tuple[int, Json, list[Any]]
 
 
 @dataclass(slots=True)
-class Version:
+class RecordedVersion:
     """A version that an operation recorded: its number, its body (None where it was forgotten), and its periods."""
 
     id: str
@@ -46,7 +46,7 @@ class LinkSaid:
 
 
 @dataclass(slots=True)
-class Operation:
+class RecordedOperation:
     """One operation as it was recorded. `reason`: its own, not that of its transaction."""
 
     verb: str
@@ -57,25 +57,25 @@ class Operation:
     args: Json = field(default_factory=dict)
     held: Json = field(default_factory=dict)
     own: Json = field(default_factory=dict)
-    versions: dict[int, Version] = field(default_factory=dict)
+    versions: dict[int, RecordedVersion] = field(default_factory=dict)
     links: list[LinkSaid] = field(default_factory=list)
     seen: str | None = None
 
 
 @dataclass(slots=True)
-class Call:
+class RecordedCall:
     """A verb that was called, with its operations. The first one has the arguments."""
 
-    ops: list[Operation]
+    ops: list[RecordedOperation]
 
     @property
-    def first(self) -> Operation:
+    def first(self) -> RecordedOperation:
         """Return the operation that names the call."""
         return self.ops[0]
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedTransaction:
     """One transaction of a line of belief."""
 
     tx: Instant
@@ -86,7 +86,7 @@ class Recorded:
     has_arguments: bool  # else it is of release 0.1
     heads: list[Json]
     lines: list[Verbatim]
-    calls: list[Call] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     entities: dict[str, list[Any]] = field(default_factory=dict)
 
     @property
@@ -100,7 +100,7 @@ class Recorded:
         return any(body == b"null" for line in self.lines for body in line.bodies)
 
 
-class Reader:
+class ChainReader:
     """Reads a chain in order. It remembers what links say."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Reader:
         self.entities: dict[str, list[Any]] = {}
         self.events: dict[str, Json | None] = {}
 
-    def transactions(self, lines: Iterable[Verbatim]) -> Iterator[Recorded]:
+    def transactions(self, lines: Iterable[Verbatim]) -> Iterator[RecordedTransaction]:
         """Yield the transactions of a chain."""
         together: list[Verbatim] = []
         heads: list[Json] = []
@@ -122,15 +122,15 @@ class Reader:
         if together:
             yield self._transaction(heads, together)
 
-    def _transaction(self, heads: list[Json], lines: list[Verbatim]) -> Recorded:
+    def _transaction(self, heads: list[Json], lines: list[Verbatim]) -> RecordedTransaction:
         head = heads[0]
         bodies = [[orjson.loads(body) for body in line.bodies] for line in lines]
         why = next((bodies[at][each["why"]] for at, each in enumerate(heads) if "why" in each), None)
-        made = Recorded(
+        made = RecordedTransaction(
             instant(head["tx"]), head.get("branch"), head.get("author"), (why or {}).get("reason"),
             any("*" in each.get("args", {}) for each in heads), "requires" in head, heads, lines,
         )  # fmt: skip
-        ops: list[Operation] = []
+        ops: list[RecordedOperation] = []
         firsts: list[int] = []
         for each, texts in zip(heads, bodies, strict=True):
             firsts.append(len(ops))
@@ -148,7 +148,7 @@ class Reader:
         made.calls = list(_calls(ops))
         return made
 
-    def _versions(self, parts: list[Part], ops: list[Operation]) -> None:
+    def _versions(self, parts: list[Part], ops: list[RecordedOperation]) -> None:
         """Give operations the versions that they recorded. A large transaction has its versions, their rows and its operations in several heads."""
         texts = {
             (id, number): bodies[body]
@@ -169,11 +169,11 @@ class Reader:
                     by = told.setdefault(
                         (id, number), first + op
                     )  # later rows may be pieces that others left
-                    version = Version(id, number, texts[id, number])
+                    version = RecordedVersion(id, number, texts[id, number])
                     ops[by].versions.setdefault(number, version).periods.append((start, stop))
         for (id, number), by in told.items():
             if (id, number) in texts:
-                ops[by].versions.setdefault(number, Version(id, number, texts[id, number]))
+                ops[by].versions.setdefault(number, RecordedVersion(id, number, texts[id, number]))
         for first, head, bodies in parts:
             # an event that was corrected in its own transaction has no row
             for id, start, stop, _ in head.get("gaps", ()):
@@ -181,11 +181,11 @@ class Reader:
                     ops[told[id, 1]].versions[1].periods.append((start, stop))
             for id, number, place, start, stop, op in head.get("said", ()):
                 body = bodies[place] if place is not None else texts.get((id, number))
-                version = ops[first + op].versions.setdefault(number, Version(id, number, body))
+                version = ops[first + op].versions.setdefault(number, RecordedVersion(id, number, body))
                 if place is not None:
                     version.periods.append((start, stop))
 
-    def _links(self, parts: list[Part], ops: list[Operation]) -> None:
+    def _links(self, parts: list[Part], ops: list[RecordedOperation]) -> None:
         """Give operations what they said of links."""
         claims: dict[tuple[str, int], LinkSaid] = {}
         told: dict[tuple[str, int], int] = {}
@@ -218,11 +218,13 @@ class Reader:
         return replace(self.links[id], periods=[])
 
 
-def _operation(entry: list[Any], bodies: list[Any], made: Recorded, args: Json) -> Operation:
+def _operation(
+    entry: list[Any], bodies: list[Any], made: RecordedTransaction, args: Json
+) -> RecordedOperation:
     verb, subject = entry[:2]
     author = entry[3] if len(entry) > 3 else made.author
     place = entry[2] if len(entry) > 2 else None
-    op = Operation(verb, subject, author, args=args)
+    op = RecordedOperation(verb, subject, author, args=args)
     if place is not None:
         body = bodies[place]
         op.is_forgotten = body is None
@@ -233,7 +235,7 @@ def _operation(entry: list[Any], bodies: list[Any], made: Recorded, args: Json) 
     return op
 
 
-def _calls(ops: list[Operation]) -> Iterator[Call]:
+def _calls(ops: list[RecordedOperation]) -> Iterator[RecordedCall]:
     """Put the operations of each call together."""
     at = 0
     while at < len(ops):
@@ -244,5 +246,5 @@ def _calls(ops: list[Operation]) -> Iterator[Call]:
         elif op.verb == "resolve":
             follow = [each.verb for each in ops[at + 1 : at + 3]]
             count = 1 + (2 if follow[:2] == ["link", "retract"] else 1 if follow[:1] == ["link"] else 0)
-        yield Call(ops[at : at + count])
+        yield RecordedCall(ops[at : at + count])
         at += count

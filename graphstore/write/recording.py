@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.read.occurrences import Happened, print_of
+from graphstore.read.occurrences import EventsAt, print_of
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.drawn_ids import drawn
 from graphstore.values.event_fields import differing
@@ -19,7 +19,7 @@ from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import creator_of
 from graphstore.write.act import Act
 from graphstore.write.given_arguments import Noted, Verb, is_given, known_ids
-from graphstore.write.linking import Claim, Ends, Linking
+from graphstore.write.linking import LinkClaim, LinkEnds, Linking
 from graphstore.write.transaction import Transaction
 
 TOLD_APART = "told apart"
@@ -43,7 +43,7 @@ class RecordEvent(Verb[Recorded]):
         return Recording(act).record(self)
 
 
-class Written(NamedTuple):
+class WrittenEvent(NamedTuple):
     """The event of a report, whether it is new, and warnings of what could not be done."""
 
     ent: int
@@ -70,14 +70,14 @@ class Recording:
 
         return self.work.answer(Recorded, make)
 
-    def write(self, report: RecordEvent) -> Written:
+    def write(self, report: RecordEvent) -> WrittenEvent:
         """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.
 
         Raises ConflictError when the id is known with other content.
         """
         known = -1 if report.id is None else self._same(report, report.id)
         if known >= 0:
-            return Written(known, is_new=False)
+            return WrittenEvent(known, is_new=False)
         when = self.work.tx if report.at is None else report.at
         report = self._to_the_letter(report)
         ent = self._alike(report)
@@ -91,7 +91,7 @@ class Recording:
         agent = report.body.get("agent")
         maker = f"agent:{agent}" if agent else "store"
         warnings = [self._relate(ent, other, when, maker, op) for other in report.related_to]
-        return Written(ent, is_new, tuple(filter(None, warnings)))
+        return WrittenEvent(ent, is_new, tuple(filter(None, warnings)))
 
     def _new(self, report: RecordEvent, when: Instant) -> tuple[int, int]:
         name = self.new_id(when) if report.id is None else self.act.free_id(report.id)
@@ -147,7 +147,7 @@ class Recording:
     def _relation(self, event: int, other: int) -> tuple[str, bool]:
         """Return the kind of the link between an event and what it is about, and whether it runs from the other to the event."""
         index = self.index
-        happened = Happened(index, self.core.raw, self.work.tx, self.work.tx)
+        happened = EventsAt(index, self.core.raw, self.work.tx, self.work.tx)
         if index.kind[event] in MENDING and happened.can_be_open(other):
             return "resolved_by", True
         if index.is_event[other] and index.kind[other] in MENDING and happened.can_be_open(event):
@@ -174,9 +174,9 @@ class Recording:
                 name == "resolved_by" and not turned
             ):  # from when the fix happened, whichever was recorded first
                 at = index.start(target, self.work.tx) or at
-            joined, span = Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN)
+            joined, span = LinkEnds(ends[0], linking.kind(name), ends[1]), (at, OPEN)
             known = self._minted(linking.overlapping(joined, span, self.work.tx))
-            linking.join(joined, span, Claim(created_by=known or maker))
+            linking.join(joined, span, LinkClaim(created_by=known or maker))
         except (NotFoundError, InvalidError, ConflictError) as error:
             return f"recorded without the link to {other!r}: {error}"
         return None

@@ -14,7 +14,7 @@ from graphstore.view.conflicts import BOTH, of_link, rows_between
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
 from graphstore.write.bounds import Bounds
-from graphstore.write.linking import Claim, Ends, Linking, claim_of
+from graphstore.write.linking import LinkClaim, LinkEnds, Linking, claim_of
 from graphstore.write.transaction import Transaction
 
 
@@ -115,13 +115,13 @@ def _new_decision(
     linking: Linking, sight: WorkingSight, ends: tuple[int, int], decision: str, reason: str
 ) -> int:
     """Add the link of a candidate, with the decision, over the time that both have held together."""
-    claim = Claim(reason=reason, created_by="store", metadata={DECISION: decision})
-    joined = Ends(ends[0], linking.kind("contradicts"), ends[1])
+    claim = LinkClaim(reason=reason, created_by="store", metadata={DECISION: decision})
+    joined = LinkEnds(ends[0], linking.kind("contradicts"), ends[1])
     row = linking.join(joined, _free(linking, sight, joined), claim)
     return linking.index.k_link[row]
 
 
-def _free(linking: Linking, sight: WorkingSight, ends: Ends) -> Period:
+def _free(linking: Linking, sight: WorkingSight, ends: LinkEnds) -> Period:
     """Return the period from when both hold on, without the periods of an existing link."""
     index = linking.index
     since = max(index.r_from[sight.find(ent)] for ent in (ends.source, ends.target))
@@ -149,11 +149,11 @@ def _decide(linking: Linking, row: int, decision: str, reason: str) -> int:
 def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
     """Stop believing the other; the kept one corrects it, unless it does already."""
     index, work = linking.index, linking.work
-    ends = Ends(kept, linking.kind("corrects"), other)
+    ends = LinkEnds(kept, linking.kind("corrects"), other)
     since = index.start(kept, work.tx)
     during = (work.tx if since is None else since, OPEN)
     if not linking.overlapping(ends, during, work.tx):
-        linking.join(ends, during, Claim(reason=reason, created_by="store"))
+        linking.join(ends, during, LinkClaim(reason=reason, created_by="store"))
     linking.trust.guard(other)
     op = work.op("retract", index.names[other], reason)
     stated = index.stated_over(other, ALWAYS)

@@ -26,7 +26,7 @@ from graphstore.values.period import BEGINNING, OPEN, Instant, moment
 from graphstore.values.random_bits import random_64
 
 if TYPE_CHECKING:
-    from graphstore.ledger.database import Readable
+    from graphstore.ledger.database import RowReader
     from graphstore.write.transaction import Transaction
 
 DAY = 86_400_000_000
@@ -42,7 +42,7 @@ SUMS = "evicted"  # in the body of the operation that summed them up: day -> typ
 Sums = dict[str, dict[str, int]]
 
 
-class Content(NamedTuple):
+class KindContent(NamedTuple):
     """A node that is not forgotten: when it was first recorded, its id and its scope."""
 
     born: Instant
@@ -66,7 +66,7 @@ class Bytes(NamedTuple):
     bytes: int
 
 
-class Word(NamedTuple):
+class ForgottenWord(NamedTuple):
     """Names how something was forgotten."""
 
     word: str
@@ -78,7 +78,7 @@ class Id(NamedTuple):
     id: str
 
 
-class Told(NamedTuple):
+class EvictionTold(NamedTuple):
     """Holds what an eviction without tombstones told."""
 
     tx: Instant
@@ -87,18 +87,18 @@ class Told(NamedTuple):
 
 
 EVICTABLE = Statement("evictable", Old)
-CONTENTS = Statement("contents", Content)
+CONTENTS = Statement("contents", KindContent)
 CONTENT_BYTES = Statement("content_bytes", Bytes)
-FORGOTTEN_HOW = Statement("forgotten_how", Word)
+FORGOTTEN_HOW = Statement("forgotten_how", ForgottenWord)
 BRANCH_IDS = Statement("branch_ids", Id)
 ENTITY_NUMBER = Statement("entity_number", Number)
-EVICTIONS_SINCE = Statement("evictions_since", Told)
+EVICTIONS_SINCE = Statement("evictions_since", EvictionTold)
 
 
 class Evictable:
     """Finds by rows what may be evicted of one line of belief."""
 
-    def __init__(self, database: Readable) -> None:
+    def __init__(self, database: RowReader) -> None:
         self._point = Point(database, OPEN, OPEN)
 
     def oldest(
@@ -129,11 +129,11 @@ class Evictable:
             undone=self._point.undone,
         )
 
-    def contents(self, kind: str) -> list[Content]:
+    def contents(self, kind: str) -> list[KindContent]:
         """Return the nodes of a kind that are not forgotten, whether they stand or not, in the order in which they were recorded."""
         return self._point.rows(CONTENTS, kind=kind)
 
-    def contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
+    def contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[KindContent]]]:
         """Return, as `contents` does for each branch (deleted ones too), the nodes unknown to this line, which is the trunk, with the value of a setting of the branch."""
         for line in branches(self._point.database):
             found = [each for each in line.contents(kind) if self.number(each.name) is None]
@@ -232,12 +232,12 @@ def without_trace(
     return head, bodies
 
 
-def branches(database: Readable) -> list[Evictable]:
+def branches(database: RowReader) -> list[Evictable]:
     """Return what may be evicted of each branch, deleted ones too."""
     return [Evictable(line) for line in branch_databases(database)]
 
 
-def words(database: Readable, names: Iterable[str]) -> dict[str, str]:
+def words(database: RowReader, names: Iterable[str]) -> dict[str, str]:
     """Return how each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
     point, found = Point(database, OPEN, OPEN), {}
     for name in names:
@@ -249,7 +249,7 @@ def words(database: Readable, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def summed_before(database: Readable, day: Instant) -> tuple[frozenset[Instant], Sums]:
+def summed_before(database: RowReader, day: Instant) -> tuple[frozenset[Instant], Sums]:
     """Return the transactions of the same day, of UTC, that summed up evicted events, and their sums together."""
     point, found, sums = Point(database, OPEN, OPEN), set(), Sums()
     point.tx = day - day % DAY

@@ -10,7 +10,7 @@ import sqlite3
 from functools import cached_property
 from zlib import crc32
 
-from graphstore.ledger.branch_rows import Line
+from graphstore.ledger.branch_rows import LineNumbers
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.row_writing import RowWriter
 from graphstore.ledger.standings import StandingWriter
@@ -22,7 +22,7 @@ from graphstore.write.transaction import Composer, Progress, Transaction
 class ShownRows:
     """Writes the rows of one open transaction, and takes them back."""
 
-    def __init__(self, ledger: Ledger, work: Transaction, line: Line) -> None:
+    def __init__(self, ledger: Ledger, work: Transaction, line: LineNumbers) -> None:
         self._ledger, self._work, self._line = ledger, work, line
         self.versions, self.operations = work.mark.versions, work.mark.ops  # how many are committed
         self._begun = self._shown = work.begun

@@ -14,7 +14,7 @@ from graphstore.values.period import OPEN, Instant, Period, coalesce, without_al
 from graphstore.values.vocabulary import maker_of
 from graphstore.write.act import Act
 from graphstore.write.bounds import MINTED, Bounds
-from graphstore.write.linking import Claim, Ends, Linking
+from graphstore.write.linking import LinkClaim, LinkEnds, Linking
 from graphstore.write.recording import RecordEvent, Recording
 from graphstore.write.trust import Trust
 
@@ -84,7 +84,7 @@ class Filling:
             for span in self.spans:
                 work.keep(ent, work.take(ent, span, op))
             for first, _ in parts:
-                bounds.mint(new, ent, max(first, self.spans[0][0]), Claim(reason), op)
+                bounds.mint(new, ent, max(first, self.spans[0][0]), LinkClaim(reason), op)
         bounds.settle((self.slot.key, self.slot.scope), self._unsure)
         for ent in sorted(self.named & met.keys()):
             if (index.stated_start(ent) or 0) <= self.spans[0][0]:
@@ -93,11 +93,11 @@ class Filling:
     def _succeed(self, bounds: Bounds, new: int, old: int, reason: str | None) -> None:
         """Link the value with one that it names as what it supersedes."""
         index = self.index
-        claim = Claim(reason=reason, created_by=maker_of(self.source, self.work.author))
+        claim = LinkClaim(reason=reason, created_by=maker_of(self.source, self.work.author))
         row = bounds.supersede(new, old, claim)
         for name in MINTED[1:]:
             bounds.join(
-                Ends(new, bounds.kind(name), old),
+                LinkEnds(new, bounds.kind(name), old),
                 (index.k_from[row], index.k_to[row]),
                 replace(claim, created_by="store"),
             )
@@ -109,7 +109,7 @@ class Filling:
         for _, stop in self.spans:
             for row in self.rows:
                 if index.r_from[row] == stop:
-                    bounds.mint(index.r_ent[row], new, stop, Claim(), op)
+                    bounds.mint(index.r_ent[row], new, stop, LinkClaim(), op)
 
     def _place(self, start: Instant, stop: Instant | None) -> list[Period]:
         """Return where the value wins from `start` on: until `stop` if given, else where no value that begins later holds. Fills `rows`."""
@@ -200,4 +200,6 @@ def confirm(act: Act, row: int, reason: str | None, said: Json) -> None:
     )
     written = Recording(act).write(RecordEvent(type, body))
     linking = Linking(act.core, work, op=op)
-    linking.join(Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"))
+    linking.join(
+        LinkEnds(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), LinkClaim(created_by="store")
+    )

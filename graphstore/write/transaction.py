@@ -45,7 +45,7 @@ Numbers = Sequence[int]
 
 
 @dataclass(slots=True)
-class Line:
+class HeadAndBodies:
     """A line to be written: its head and its bodies."""
 
     head: dict[str, Any]
@@ -406,7 +406,7 @@ class Transaction:
 
     # ------------------------------------------------------------------ the line
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[HeadAndBodies]:
         """Return the transaction's lines."""
         return Composer(self, self.begun).compose()
 
@@ -460,9 +460,9 @@ class Composer:
         """Begin. `since`: what was done before that is left out."""
         self.work, self.since = work, since
         self.index, self.mark = work.index, since.mark
-        self.line, self.first_op = Line({}), self.mark.ops
+        self.line, self.first_op = HeadAndBodies({}), self.mark.ops
 
-    def compose(self) -> list[Line]:
+    def compose(self) -> list[HeadAndBodies]:
         """Return the lines. They omit rows that were opened and closed in this transaction."""
         mark = self.mark
         lists = self._born()
@@ -497,7 +497,7 @@ class Composer:
             self._branches(last, set(lists.get("versions", ())))
         return lines
 
-    def lines_to_show(self) -> list[Line]:
+    def lines_to_show(self) -> list[HeadAndBodies]:
         """Return lines with all that was done, also rows that were opened and closed: they are closed in the last line."""
         lists = self._born()
         closed = [(name, lists.pop(name)) for name in ("closed", "link_closed") if name in lists]
@@ -572,9 +572,9 @@ class Composer:
             "link_rows": link_rows,
         }
 
-    def _fill(self, lists: Iterable[tuple[str, Numbers]]) -> Line:
+    def _fill(self, lists: Iterable[tuple[str, Numbers]]) -> HeadAndBodies:
         head: dict[str, Any] = {"requires": REQUIRES, "tx": moment(self.work.tx)}
-        self.line = Line(head, self.first_op)
+        self.line = HeadAndBodies(head, self.first_op)
         if self.index.branch is not None:
             head["branch"] = self.index.branch
         if self.work.author is not None:

@@ -11,7 +11,7 @@ from graphstore.read.points import Point
 from graphstore.values.period import OPEN, Instant, Period
 
 if TYPE_CHECKING:
-    from graphstore.ledger.database import Readable
+    from graphstore.ledger.database import RowReader
     from graphstore.read.working_set import WorkingSet
     from graphstore.values.models import Json
     from graphstore.view.sight import Core
@@ -36,7 +36,7 @@ class Author(NamedTuple):
     author: str | None
 
 
-class Recorded(NamedTuple):
+class RecordedBody(NamedTuple):
     """Describes a version: who recorded it, and its body."""
 
     author: str | None
@@ -45,10 +45,10 @@ class Recorded(NamedTuple):
 
 
 LAST_AUTHOR = Statement("last_author", Author)
-RECORDED_OF = Statement("recorded_of", Recorded)
+RECORDED_OF = Statement("recorded_of", RecordedBody)
 
 
-def last_to_rank(database: Readable) -> str | None:
+def last_to_rank(database: RowReader) -> str | None:
     """Return who set the ranks of a line last, as committed; None for nobody, and for who signs nothing."""
     rows = Point(database, OPEN, OPEN).rows(LAST_AUTHOR, verb=SET_TRUST)
     return rows[0].author if rows else None
@@ -96,7 +96,7 @@ class Trust:
             author = index.o_author[index.c_op[index.k_claim[row]]]
             self.admit(index.l_name[index.k_link[row]], None, author)
 
-    def guard_forgetting(self, database: Readable, names: Iterable[str]) -> None:
+    def guard_forgetting(self, database: RowReader, names: Iterable[str]) -> None:
         """Raise ConflictError when one of these things has a description, believed or not, on any line, by one who ranks higher than the writer."""
         point = Point(database, OPEN, OPEN)
         for name in names if self.ranks else ():

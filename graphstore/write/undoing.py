@@ -17,7 +17,7 @@ from graphstore.read.columns import Taken
 from graphstore.values.period import ALWAYS, Instant, exactly, iso
 from graphstore.view.sight import Core
 from graphstore.write.bounds import Bounds
-from graphstore.write.linking import Ends, Linking
+from graphstore.write.linking import LinkEnds, Linking
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import Trust
 
@@ -227,7 +227,7 @@ class Undoing:
         index, linking = self.index, Linking(self.core, self.work)
         for row in self.done.unlinked:
             link = index.k_link[row]
-            ends = Ends(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
+            ends = LinkEnds(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
             there = linking.overlapping(ends, (index.k_from[row], index.k_to[row]), self.work.tx)
             self._why_not += [index.l_name[index.k_link[one]] for one in there if one not in goes]
             if ends.kind.name in ("supersedes", "corrects") and self._is_retracted_since(ends.source):
@@ -244,7 +244,7 @@ class Undoing:
         index, linking = self.index, Linking(self.core, self.work)
         for row in self.done.unlinked:
             link = index.k_link[row]
-            ends = Ends(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
+            ends = LinkEnds(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
             if ends.kind.acyclic and linking.closes_cycle(ends, self.work.tx):
                 self._why_not.append(index.l_name[link])
         self._refuse()

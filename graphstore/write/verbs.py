@@ -25,7 +25,7 @@ from graphstore.write.given_arguments import (
     known_ids,
     value_given,
 )
-from graphstore.write.linking import Claim, Ends, Wanted
+from graphstore.write.linking import LinkClaim, LinkEnds, Wanted
 from graphstore.write.slots import Filling, Slot, confirm
 from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
 
@@ -220,11 +220,11 @@ class Fold(Verb[Node]):
     def _derive(self, act: Act, ent: int, members: Iterable[int], op: int) -> None:
         index, linking = act.index, Bounds(act.core, act.work, op=op)
         kind = linking.kind("derived_from")
-        claim = Claim(reason=self.reason, created_by=maker_of(None, act.work.author), history=True)
+        claim = LinkClaim(reason=self.reason, created_by=maker_of(None, act.work.author), history=True)
         for member in members:
             said = index.saying(ent, kind.name, member)
             if not any(index.believed_link(link, act.work.tx) for link in said):
-                linking.say(Ends(ent, kind, member), None, OPEN, claim)
+                linking.say(LinkEnds(ent, kind, member), None, OPEN, claim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ class Supersede(Verb[list[Link]]):
             else text_of("created_by", self.created_by)
         )
         refuse_creator(linking.kind("supersedes"), maker)
-        claim = Claim(reason=optional_text("reason", self.reason), created_by=maker)
+        claim = LinkClaim(reason=optional_text("reason", self.reason), created_by=maker)
         known = [act.known(name) for name in self.olds]
         if self.if_number is not None and len(known) > 1:
             raise InvalidError(
@@ -390,7 +390,7 @@ class AddLink(Verb[Link]):
         """Return the row of the link, added or existing. `exactly_over`: instants in place of `valid_from` and `valid_to`."""
         sentence = act.core.vocabulary.sentence(self.source, self.kind, self.target, self.confidence)
         refuse_creator(sentence.kind, text_of("created_by", self.created_by))
-        claim = Claim(
+        claim = LinkClaim(
             None if self.reason is None else text_of("reason", self.reason, empty=True),
             strength_of(self.strength),
             self.created_by,
@@ -410,7 +410,7 @@ class AddLink(Verb[Link]):
                 f"history=True states that one end was made from the other as it was, but by {sentence.kind.name!r} neither end rests on the other. "
                 "Leave it out, or use derived_from."
             )
-        ends = Ends(act.known(sentence.source), sentence.kind, act.known(sentence.target))
+        ends = LinkEnds(act.known(sentence.source), sentence.kind, act.known(sentence.target))
         if exactly_over is None:
             since = None if self.valid_from is None else act.time(self.valid_from, "valid_from")
             until = OPEN if self.valid_to is None else act.time(self.valid_to, "valid_to")
@@ -444,8 +444,8 @@ def link_named(
     `source`: that of the node.
     """
     linking = Bounds(act.core, act.work, source=source, op=op)
-    claim = Claim(reason=reason, created_by=maker_of(source, act.work.author))
+    claim = LinkClaim(reason=reason, created_by=maker_of(source, act.work.author))
     for kind, others in named.items():
         start = since if kind == "supersedes" else None
         for other in others:
-            linking.say(Ends(ent, linking.kind(kind), other), start, OPEN, claim)
+            linking.say(LinkEnds(ent, linking.kind(kind), other), start, OPEN, claim)

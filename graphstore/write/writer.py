@@ -41,7 +41,7 @@ from graphstore.write import transaction as transactions
 from graphstore.write.trust import TRUST
 
 if TYPE_CHECKING:
-    from graphstore.ledger.readings import Recorder
+    from graphstore.ledger.readings import ReadingsRecorder
     from graphstore.write.transaction import Born, Transaction
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Writer(Reader):
     _too_big: int = 0  # no eviction below this size: it would not free enough
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
-    _recorder: Recorder | None = None  # of the trunk: what records the answers of an interface
+    _recorder: ReadingsRecorder | None = None  # of the trunk: what records the answers of an interface
     _seen_scopes: tuple[str, ...] = ()  # the scopes to which this opening is limited; none: everything
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
     # of the trunk: the thread whose group of transactions is open, and the first instant of that. Only that thread sees them before the end

@@ -18,7 +18,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStoreError, InvalidError, NotFoundError
-from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line
+from graphstore.ledger.branch_rows import NUMBERED, TRUNK, LineNumbers
 from graphstore.ledger.statements import schema_statements
 from graphstore.memory.recall import recall
 from graphstore.remote import calls
@@ -207,7 +207,7 @@ def test_a_branch_is_found_in_a_chain_that_another_process_rewrites(path):
 
 COUNTS_OF_ALL = {"counts"}  # not asked of a branch
 MARKS = dict.fromkeys(NUMBERED, 7)
-NESTED = Line(2, Line(1, TRUNK, 50, MARKS), 60, dict.fromkeys(NUMBERED, 9))
+NESTED = LineNumbers(2, LineNumbers(1, TRUNK, 50, MARKS), 60, dict.fromkeys(NUMBERED, 9))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 import graphstore
 from graphstore import Branch, GraphStoreError, MergeConflict
-from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, all_branches
+from graphstore.ledger.branch_rows import NUMBERED, TRUNK, LineNumbers, all_branches
 from graphstore.ledger.statements import schema_statements
 from graphstore.values import random_bits
 from graphstore.write import changes_since
@@ -167,7 +167,9 @@ def test_the_rows_that_branches_leave_are_those_of_the_chain(
 
 
 def test_what_is_asked_of_a_branch_that_merges_is_found_by_key() -> None:
-    nested = Line(2, Line(1, TRUNK, 50, dict.fromkeys(NUMBERED, 7)), 60, dict.fromkeys(NUMBERED, 9))
+    nested = LineNumbers(
+        2, LineNumbers(1, TRUNK, 50, dict.fromkeys(NUMBERED, 7)), 60, dict.fromkeys(NUMBERED, 9)
+    )
     with closing(sqlite3.connect(":memory:")) as connection:
         for text in schema_statements():
             connection.execute(text)

@@ -14,7 +14,7 @@ import graphstore
 from graphstore import GraphStore, InvalidError, NotFoundError
 from graphstore.ledger import readings
 from graphstore.ledger.database import SCHEMA, Database
-from graphstore.ledger.readings import Agent, Answered, Recorder
+from graphstore.ledger.readings import Agent, AnswerToRecord, ReadingsRecorder
 
 DAY = 86_400_000_000
 
@@ -33,7 +33,7 @@ def answered(store: GraphStore, *ids: str, agent: str = "ben", at: int | None = 
     body = {"things": [{"id": id} for id in ids]}
     now = store._now() if at is None else at
     recorder = store._record_reads()
-    recorder.add(Answered(Agent(agent), "get", now, valid, tx, more.pop("body", body), **more))
+    recorder.add(AnswerToRecord(Agent(agent), "get", now, valid, tx, more.pop("body", body), **more))
     recorder.flush()
 
 
@@ -164,9 +164,9 @@ def test_a_batch_waits_while_another_process_writes(store: GraphStore) -> None:
     other = Database(store.path / "ledger.db")
     try:
         with other.transaction():
-            recorder = Recorder(store.path / "ledger.db", store._now)
+            recorder = ReadingsRecorder(store.path / "ledger.db", store._now)
             valid, tx = store._coordinate()
-            recorder.add(Answered(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
+            recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
             recorder.flush(timeout=0.05)
             assert [] == recorded(store.path)
         recorder.flush()
@@ -178,14 +178,14 @@ def test_a_batch_waits_while_another_process_writes(store: GraphStore) -> None:
 
 def test_what_could_never_be_written_is_counted_as_lost(store: GraphStore, monkeypatch: Any) -> None:
     monkeypatch.setattr(readings, "_WAITING", 2)
-    recorder = Recorder(store.path / "nothing.db", store._now)
+    recorder = ReadingsRecorder(store.path / "nothing.db", store._now)
     valid, tx = store._coordinate()
     for _ in range(3):
-        recorder.add(Answered(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
+        recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
     assert 1 == recorder.lost
     recorder.close()
     assert 3 == recorder.lost
-    recorder.add(Answered(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
+    recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
     assert 4 == recorder.lost
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, InvalidError, NotFoundError
-from graphstore.read.occurrences import Happened
+from graphstore.read.occurrences import EventsAt
 from graphstore.read.working_set import KnownKinds, WorkingSet
 from graphstore.values.period import instant, moment
 from tests.conftest import day
@@ -36,10 +36,10 @@ def rows_of(store: GraphStore) -> WorkingSet:
     return WorkingSet(store._core.rows.database, KnownKinds(), lambda: None)
 
 
-def happened(store: GraphStore, valid: datetime | None = None) -> tuple[Happened, int]:
+def happened(store: GraphStore, valid: datetime | None = None) -> tuple[EventsAt, int]:
     """What the store knows at `valid` (default: now) of the one event it has, or of the first."""
     index = rows_of(store)
-    return Happened(index, store._core.raw, instant(valid or day("2026-02-01")), index.last_tx), 0
+    return EventsAt(index, store._core.raw, instant(valid or day("2026-02-01")), index.last_tx), 0
 
 
 def episodes(store: GraphStore, valid: datetime | None = None) -> list[tuple[datetime, datetime | None]]:
@@ -49,7 +49,7 @@ def episodes(store: GraphStore, valid: datetime | None = None) -> list[tuple[dat
 
 def occurrences(store: GraphStore, id: str) -> list[datetime]:
     index = rows_of(store)
-    known = Happened(index, store._core.raw, instant(day("2026-02-01")), index.last_tx)
+    known = EventsAt(index, store._core.raw, instant(day("2026-02-01")), index.last_tx)
     return [moment(one) for one in known.instants(index.ids[id])]
 
 

@@ -17,7 +17,7 @@ import pyarrow
 import pytest
 
 from graphstore import GraphStore, Node
-from graphstore.ledger.tokens import Tokens
+from graphstore.ledger.tokens import StoreTokens
 from graphstore.remote import calls as contract
 from graphstore.server.http_app import Patience, ServerLimits
 from graphstore.server.requests import Gate, Refused, apart
@@ -358,7 +358,7 @@ def test_the_token_for_metrics_opens_these_alone(disk_store, url):
 
 
 def test_a_store_without_a_token_for_metrics_lets_nobody_in_by_none():
-    assert None is Tokens("w" * 30, "r" * 30).scope(b"")
+    assert None is StoreTokens("w" * 30, "r" * 30).scope(b"")
 
 
 def test_a_call_that_names_a_file_wants_the_token_for_writing(url):

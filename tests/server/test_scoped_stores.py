@@ -100,7 +100,7 @@ class _served:
         place = folder / "memory.gs"
         self.token = access_tokens.add(place, "a", scopes=("team/a",))
         self._server = serve_in_thread(
-            self.store, tokens=access_tokens.Tokens(TOKENS.write, TOKENS.read, folder=place)
+            self.store, tokens=access_tokens.StoreTokens(TOKENS.write, TOKENS.read, folder=place)
         )
 
     def __enter__(self) -> Wire:
@@ -305,7 +305,7 @@ def test_a_foundation_outside_that_fell_is_something_outside_and_no_more(tmp_pat
         _resting(store, clock)
         place = tmp_path / "memory.gs"
         token = access_tokens.add(place, "a", scopes=("team/a",))
-        tokens = access_tokens.Tokens(TOKENS.write, TOKENS.read, folder=place)
+        tokens = access_tokens.StoreTokens(TOKENS.write, TOKENS.read, folder=place)
         with serve_in_thread(store, tokens=tokens) as url, graphstore.open(url, token=token) as seen:
             count = "MATCH (n:Node) RETURN n.id AS id, n.standing AS standing ORDER BY id"
             before = store.as_of().at

@@ -13,7 +13,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore, View, recall
 from graphstore.events.report import history_report
-from graphstore.ledger.readings import Agent, Answered
+from graphstore.ledger.readings import Agent, AnswerToRecord
 from tests.conftest import Clock, after
 from tests.support.steps import steps
 
@@ -69,7 +69,7 @@ def answered(store: GraphStore, ids: list[str]) -> None:
     valid, tx = store._coordinate()
     recorder = store._record_reads()
     for id in ids:
-        recorder.add(Answered(Agent("ben"), "get", store._now(), valid, tx, {"things": [{"id": id}]}))
+        recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"things": [{"id": id}]}))
     recorder.flush()
 
 

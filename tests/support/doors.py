@@ -91,11 +91,11 @@ class _Server:
     @contextlib.contextmanager
     def behind(self, store: GraphStore) -> Iterator[str]:
         """The token for a store while it is served."""
-        from graphstore.ledger.tokens import Tokens
+        from graphstore.ledger.tokens import StoreTokens
         from graphstore.server.http_app import Patience, ServedStore, ServerLimits
         from graphstore.server.requests import Gate
 
-        tokens = Tokens(write=secrets.token_hex(16), read=secrets.token_hex(16))
+        tokens = StoreTokens(write=secrets.token_hex(16), read=secrets.token_hex(16))
         assert self._loop is not None
 
         async def opened() -> Any:

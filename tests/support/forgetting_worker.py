@@ -15,7 +15,7 @@ from typing import Any
 
 import graphstore
 from graphstore.ledger import database
-from graphstore.ledger.database import Connection
+from graphstore.ledger.database import LedgerConnection
 
 PATHS = ("replace", "rename", "unlink")
 
@@ -52,7 +52,7 @@ def exit_at_statement(number: int) -> None:
         if count == number:
             os._exit(7)
 
-    class Counting(Connection):
+    class Counting(LedgerConnection):
         def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
             counted(statement)
             return super().execute(statement, *values)
@@ -61,7 +61,7 @@ def exit_at_statement(number: int) -> None:
             counted(statement)
             return super().executemany(statement, *values)
 
-    database.Connection = Counting  # type: ignore[misc]
+    database.LedgerConnection = Counting  # type: ignore[misc]
 
 
 def main(path: str, how: str, first: int, function: str = "", number: int = 0) -> None:

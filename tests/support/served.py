@@ -15,14 +15,14 @@ from typing import Any
 import uvicorn
 
 from graphstore import GraphStore
-from graphstore.ledger.tokens import Tokens
+from graphstore.ledger.tokens import StoreTokens
 from graphstore.server import run
 from graphstore.server.http_app import app
 from tests.support.wire import METRICS, READ, WRITE, Wire
 
 __all__ = ["TOKENS", "Wire", "fact", "serve_in_process", "serve_in_thread"]
 
-TOKENS = Tokens(WRITE, READ, METRICS)
+TOKENS = StoreTokens(WRITE, READ, METRICS)
 
 
 def fact(id: str, **more: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class _Prompt(uvicorn.Server):
 
 @contextlib.contextmanager
 def serve_in_thread(
-    store: GraphStore, *, tokens: Tokens | None = TOKENS, loop: str = "auto", **options: Any
+    store: GraphStore, *, tokens: StoreTokens | None = TOKENS, loop: str = "auto", **options: Any
 ) -> Iterator[str]:
     """The URL of a server of this store in a thread of this process. The store stays open."""
     made = app(store, tokens=tokens, **options)
