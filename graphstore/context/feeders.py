@@ -105,7 +105,7 @@ def tick_shared(store: Store, *, end: bool = False) -> None:
 
 
 def _indexing(method: Callable[P, R]) -> Callable[P, R]:
-    return registry.of("indexer", "write", _shared, _SETTINGS)(method)
+    return registry.method("indexer", "write", _shared, _SETTINGS)(method)
 
 
 class AutoIndexer:

@@ -398,7 +398,7 @@ class Observer:
     ) -> None:
         self.close()
 
-    @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
+    @registry.method("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def enqueue(
         self,
         message: str | Event | Recorded,
@@ -496,7 +496,7 @@ class Observer:
         name = _place(user, thread, latest.number + 1).id()
         return self._store.add_node(BATCH, content, id=name, scope=user).id
 
-    @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
+    @registry.method("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def observe(self, user: str, thread: str | None = None, author: str | None = None) -> Observed:
         """Compress what waits in a thread now, however little. What the compressor raises is reported in `error`, and all of it waits still.
 
@@ -521,7 +521,7 @@ class Observer:
         ready = self._compressed(user, thread)
         return _nothing(user, thread) if ready is None else self._written(ready, author)
 
-    @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
+    @registry.method("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def close(
         self, user: str | None = None, thread: str | None = None, author: str | None = None
     ) -> list[Observed]:
@@ -591,7 +591,7 @@ class Observer:
         self._store.unlink(edge.id, reason="came while the batch was compressed")
         self._join(sight.event_and_links(edge.target), user, thread, sender)
 
-    @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
+    @registry.method("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def tick(self) -> list[Observed]:
         """Compress the queues that are long or old enough, those that an earlier process left too, and reflect where it is time. A few at a time."""
         return self.write(self.ask())

@@ -87,7 +87,7 @@ _SETTINGS = {
     "agent": "str | None", "correlation": "timedelta", "reload": "timedelta", "quiet": "timedelta", "ratio": "float", "margin_ms": "float",
     "settle": "int", "idle": "timedelta", "rollout": "timedelta",
 }  # fmt: skip
-_observation = registry.of(
+_observation = registry.method(
     "events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS
 )
 

@@ -278,7 +278,7 @@ def messages(
     more_filters = [*([] if text is None else [text]), *([] if known is None else [["recorded", known]])]
     filters = _digest([wanted, begin, end, *more_filters])
     here, before = _going_on(view, cursor, filters)
-    filtered = None if text is None else Filters.of(here, {}, {}, asked_fields(text))
+    filtered = None if text is None else Filters.from_question(here, {}, {}, asked_fields(text))
     with here.reading() as sight:
         among = None if filtered is None else filtered.saying(sight, text or "")
         if known is not None:

@@ -183,7 +183,7 @@ class RowSource:
         first, last, times = (
             ([], [], [])
             if not rows
-            else zip(*(happened.seen(happened.of(row.id).own) for row in rows), strict=True)
+            else zip(*(happened.seen(happened.history_of(row.id).own) for row in rows), strict=True)
         )
         own: dict[str, Sequence[Any]] = {
             "id": columns["id"],

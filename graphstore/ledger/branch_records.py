@@ -79,7 +79,7 @@ class BranchRecords(list[BranchRecord]):
         """Return the branch of that name made last, deleted or not."""
         return next((record for record in reversed(self) if record.name == name), None)
 
-    def made(self, name: str, at: Instant) -> BranchRecord | None:
+    def find_made_at(self, name: str, at: Instant) -> BranchRecord | None:
         """Return the branch of that name that was made at an instant: a name may be used again."""
         return next((record for record in self if (record.name, record.made) == (name, at)), None)
 

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
 
 import orjson
 
 from graphstore.ledger.branch_rows import TRUNK, all_branches
 from graphstore.ledger.readings import remove_forgotten_readings
-from graphstore.ledger.statements import Statement
+from graphstore.ledger.statements import Number, Statement
 from graphstore.values.period import Instant
-
-
-class Number(NamedTuple):
-    """Holds the number of a row."""
-
-    number: int
-
 
 FORGOTTEN_SINCE = Statement("forgotten_since", Number)
 FORGOTTEN_BODIES = Statement("forgotten_bodies", Number)

@@ -7,12 +7,24 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from graphstore.ledger.database import RowReader
 
 Row = TypeVar("Row")
+
+
+class Number(NamedTuple):
+    """The number of a row, where a statement gives no more."""
+
+    number: int
+
+
+class Id(NamedTuple):
+    """An id, where a statement gives no more."""
+
+    id: str
 
 
 def read(name: str) -> str:

@@ -294,7 +294,7 @@ def _admitting(view: View, query: str, given: dict[str, str]) -> Callable[[Node 
     """Whether a thing fits the filters that are given and those in a query."""
     times: dict[str, Any] = {name: given[name] for name in ("since", "until") if name in given}
     values = {name: value for name, value in given.items() if name not in times}
-    return filters.Filters.of(view, values, times, terms.asked_fields(query)).admits
+    return filters.Filters.from_question(view, values, times, terms.asked_fields(query)).admits
 
 
 def _about(hits: Iterable[answers.Hit], query: str) -> list[answers.Hit]:

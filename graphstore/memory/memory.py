@@ -184,7 +184,7 @@ class Memory:
         """The layers there are, by name."""
         return layers(self._store)
 
-    @registry.of("memory", "write", lambda store: Memory(store))
+    @registry.method("memory", "write", lambda store: Memory(store))
     def define_layer(self, layer: Layer) -> None:
         """Add a layer of your own; the store keeps it. Saying it again changes nothing.
 
@@ -206,7 +206,7 @@ class Memory:
 
     # ------------------------------------------------------------------ remembering
 
-    @registry.of("memory", "write", lambda store: Memory(store))
+    @registry.method("memory", "write", lambda store: Memory(store))
     def remember(
         self,
         text: str,
@@ -230,7 +230,7 @@ class Memory:
         }  # fmt: skip
         return self._remember([_chunk(self.layers, asked)])[0]
 
-    @registry.of("memory", "write", lambda store: Memory(store))
+    @registry.method("memory", "write", lambda store: Memory(store))
     def remember_many(self, chunks: Iterable[Mapping[str, Any]]) -> list[Node]:
         """Keep many chunks in one transaction, all or none. Each is a mapping of what `remember` takes: `{"text": …, "layer": …}`."""
         layers = self.layers
@@ -324,7 +324,7 @@ class Memory:
 
     # ------------------------------------------------------------------ recalling
 
-    @registry.of("memory", "read", lambda store: Memory(store))
+    @registry.method("memory", "read", lambda store: Memory(store))
     def recall(
         self,
         text: str,
@@ -359,7 +359,7 @@ class Memory:
 
     # ------------------------------------------------------------------ counting
 
-    @registry.of("memory", "read", lambda store: Memory(store))
+    @registry.method("memory", "read", lambda store: Memory(store))
     def stats(self, view: Reader | None = None) -> MemoryStats:
         """What stands of each layer at a view's coordinate (default: now), and the cap."""
         if view is not None and not isinstance(view, Reader):

@@ -192,7 +192,7 @@ def recall(
     """
     walk = _Walk(hops, fan_out, hop_weight, along, direction)
     _refuse_bad(text, k, walk, rrf, decay)
-    filters = Filters.of(
+    filters = Filters.from_question(
         view,
         {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
         {"since": since, "until": until, "recorded_since": recorded_since, "recorded_until": recorded_until},
@@ -231,7 +231,7 @@ def _standing(
     lens: Lens,
 ) -> Recalled:
     """What a text calls to mind among what stands."""
-    weigh = None if decay is None else Weights(sight, decay).of
+    weigh = None if decay is None else Weights(sight, decay).weight_of
     seen = _seen(sight, lens)
     pool = max(k, ranking.POOL)
     found = sight.found(text, pool, weigh=weigh, seen=seen)
@@ -298,7 +298,7 @@ def mentions(
     """
     text_of("text", text, empty=True)
     at_least_one("k", k)
-    filters = Filters.of(
+    filters = Filters.from_question(
         view,
         {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
         {"since": since, "until": until, "recorded_since": recorded_since, "recorded_until": recorded_until},

@@ -355,7 +355,7 @@ def event_of(happened: HappenedTimes, row: Described, links: tuple[Link, ...] | 
     metadata = (body if row.forgotten else happened.latest(row.id, body)).get("metadata", {})
     status = happened.status(row.id, row.kind, body, row.forgotten is not None)
     return event_from(
-        row, {**body, "metadata": metadata}, happened.seen(happened.of(row.id).own), status, links
+        row, {**body, "metadata": metadata}, happened.seen(happened.history_of(row.id).own), status, links
     )
 
 

@@ -64,7 +64,7 @@ class HappenedTimes:
         if point.whole is not point:  # whether an event is open may depend on what is outside of scopes
             whole = HappenedTimes(point.whole, list(self._histories))
             for id, history in self._histories.items():
-                known = whole.of(id)
+                known = whole.history_of(id)
                 history.own[0] = history.own[0]._replace(is_superseded=known.own[0].is_superseded)
                 history.resolving = known.resolving
         self._points: frozenset[str] | None = None
@@ -73,20 +73,20 @@ class HappenedTimes:
         """Return the first and the last instant, and how many there are, up to the coordinate. Of a future event: as of its beginning."""
         return seen_by(_instants(rows), self.point.valid)
 
-    def of(self, id: str) -> EventHistory:
+    def history_of(self, id: str) -> EventHistory:
         """Return the history of one of the events."""
         return self._histories[id]
 
     def latest(self, id: str, body: Json) -> Json:
         """Return the body of an event with what its latest occurrence says. One that gave no metadata leaves those there are."""
         what = f"an occurrence of event {id!r}"
-        rows = [row for row in self.of(id).own if row.occurred_at is not None]
+        rows = [row for row in self.history_of(id).own if row.occurred_at is not None]
         said = [self.point.content(row.data, row.checksum, what) for row in rows]
-        return latest_of(body, told_by(_instants(self.of(id).own), said, self.point.valid))
+        return latest_of(body, told_by(_instants(self.history_of(id).own), said, self.point.valid))
 
     def status(self, id: str, type: str, body: Json, is_forgotten: bool) -> Status | None:
         """Return the status of an event; None for what cannot be open or was retracted."""
-        history = self.of(id)
+        history = self.history_of(id)
         own = history.own[0]
         is_point = type in fingerprints.NEVER_OPEN or type in self._defined_points()
         if is_point or authorized_of(type, body) is not None or not (is_forgotten or own.is_believed):
@@ -101,7 +101,7 @@ class HappenedTimes:
 
     def place(self, id: str) -> Json:
         """Return the place in its trace that an evicted event left behind."""
-        row = self.of(id).own[0]
+        row = self.history_of(id).own[0]
         place: Json = self.point.content(row.place, row.place_checksum, f"event {id!r}").get("place", {})
         return place
 

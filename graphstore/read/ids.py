@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.ledger.statements import Statement
+from graphstore.ledger.statements import Id, Statement
 from graphstore.read.points import Point
 from graphstore.values import generated_ids
 from graphstore.values.inputs import text_of
@@ -30,12 +30,6 @@ class KnownEntity(NamedTuple):
     has_version: int
     thing: int
     ordinal: int = 0
-
-
-class Id(NamedTuple):
-    """An id."""
-
-    id: str
 
 
 class FirstRecorded(NamedTuple):

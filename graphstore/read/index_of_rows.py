@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import proxy
 
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.statements import Statement
+from graphstore.ledger.statements import Number, Statement
 from graphstore.read.columns import Count, Lists, LoadedColumn, Mark, NumbersByKey
 from graphstore.read.points import UNDONE, Point, as_json
 from graphstore.read.settings import setting_at
@@ -17,12 +17,6 @@ from graphstore.read.standing_rules import Index
 from graphstore.values.period import OPEN, Instant
 
 __all__ = ["ENTITIES_NUMBERED", "FORGOTTEN", "NAMES", "SHAKY", "IndexOfRows", "NamedEntity", "Number"]
-
-
-class Number(NamedTuple):
-    """A number of a row."""
-
-    number: int
 
 
 class PeriodOf(NamedTuple):

@@ -68,12 +68,12 @@ def what_superseded(point: Point, id: str) -> Supersession | LinkSupersession:
     """
     rows, found = _reached(point, id) if isinstance(id, str) else ([], {})
     if isinstance(id, str) and id in found:
-        return _Walk(point, rows, found).of(id, 0)
+        return _Walk(point, rows, found).steps_from(id, 0)
     periods = link_period_rows(point, id)
     if periods:
         return became(point, periods)
     entity, number = resolve(point, id)
-    return _Walk(point, *_reached(point, entity.id)).of(entity.id, 0 if entity.is_event else number)
+    return _Walk(point, *_reached(point, entity.id)).steps_from(entity.id, 0 if entity.is_event else number)
 
 
 def _reached(point: Point, id: str) -> tuple[list[LinkedRow], dict[str, Node | Event]]:
@@ -117,7 +117,7 @@ class _Walk:
             return 2, -row.valid_to, kind
         return 0, 0, kind
 
-    def of(self, subject: str, number: int) -> Supersession:
+    def steps_from(self, subject: str, number: int) -> Supersession:
         """Return what became of an entity; with a number, of that version of it first."""
         thing = self._things[subject]
         if number:

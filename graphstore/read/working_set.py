@@ -201,9 +201,9 @@ class KnownKinds:
         """Read all kinds, since some that were read are not kept."""
         self.__init__()  # type: ignore[misc]
         [(count,)] = database.rows("SELECT defined & 1099511627775 FROM next_number")
-        self.follow(database, count)
+        self.read_new(database, count)
 
-    def follow(self, database: RowReader, count: int) -> None:
+    def read_new(self, database: RowReader, count: int) -> None:
         """Read the kinds that were defined since."""
         if count == self.count:
             return
@@ -254,7 +254,7 @@ class WorkingSet(Index):
             _COUNTS
         )
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
-        kinds.follow(database, defined)
+        kinds.read_new(database, defined)
         self.kinds, self.promoted = kinds.kinds[:], kinds.promoted[:]
         # settings that the transaction has changed; the last of a name counts
         self.settings: list[dict[str, Any]] = []
@@ -853,19 +853,19 @@ class WorkingSet(Index):
         """Note that the transaction has written its rows."""
         self._has_written = True
 
-    def says(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Return 1 if an entity that stands at (valid, tx) is shaky, else 0, by the rows of `shaky`.
+    def is_shaky(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Return True if an entity that stands at (valid, tx) is shaky, by the rows of `shaky`.
 
         A transaction writes its rows at its end. Before that, it shows them where what it did may matter.
         """
         if ent >= self._things and not (self.out.added.get(ent) or self.into.added.get(ent)):
-            return 0  # it is new, and rests on nothing
+            return False  # it is new, and rests on nothing
         if not self._has_written:
             if self._is_unshaken(ent, valid, tx):
-                return 0
+                return False
             if not self._is_untouched(ent):
                 self._show()
-        return int(self._rows(_SHAKY, self.names[ent], valid, tx)[0][0])
+        return bool(self._rows(_SHAKY, self.names[ent], valid, tx)[0][0])
 
     def _is_unshaken(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Return True if an entity is surely not shaky: the transaction has looked at it after it changed what the entity rests on, or has made it."""
@@ -874,7 +874,7 @@ class WorkingSet(Index):
         if ent >= self._things and all(
             base not in self._touched
             and self.standing(base, valid, tx) == "stands"
-            and not self.says(base, valid, tx)
+            and not self.is_shaky(base, valid, tx)
             for base in self._bases(ent)
         ):
             return True

@@ -199,13 +199,15 @@ class _Loader:
     def _read_ahead(self, name: str, numbers: Sequence[int]) -> None:
         """Read at once what rows name."""
         index, table = self.index, self.tables[name]
-        names = {id for column in _NAMING[name] for id in table.of(column, numbers) if id is not None}
+        names = {id for column in _NAMING[name] for id in table.values_of(column, numbers) if id is not None}
         index.prepare_ids(names)
         if name == "versions":
             index.prepare_things(ent for id in names if (ent := index.ids.get(id, -1)) >= 0)
         elif name == "links":
-            ids = {id for id in table.of("id", numbers) if id is not None}
-            sources, targets, kinds = (table.of(each, numbers) for each in ("source", "target", "kind"))
+            ids = {id for id in table.values_of("id", numbers) if id is not None}
+            sources, targets, kinds = (
+                table.values_of(each, numbers) for each in ("source", "target", "kind")
+            )
             index.prepare_links(ids, self._ends(sources, targets, kinds))
 
     def _ends(
@@ -277,7 +279,7 @@ class _Loader:
         work.describe(ent, filling.spans if filling is not None else [during], body, op)
         if filling is not None:
             filling.close(ent, None, op)
-            filling.follow(ent, op)
+            filling.link_next(ent, op)
 
     def unversion(self, during: Period) -> None:
         """Take back what a row of a version said, over a part of its period."""

@@ -18,8 +18,7 @@ from graphstore.graph.history_from_rows import RowHistory
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.statements import Statement
-from graphstore.read.ids import Id
+from graphstore.ledger.statements import Id, Statement
 from graphstore.read.index_of_rows import LINKS_BESIDE, Number
 from graphstore.read.points import Point, as_json
 from graphstore.values.gc_pause import no_collecting

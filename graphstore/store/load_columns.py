@@ -67,7 +67,7 @@ class LoadTable:
         """The values of a column."""
         return self.columns.get(name) or [None] * self._size
 
-    def of(self, name: str, numbers: Sequence[int]) -> list[Any]:
+    def values_of(self, name: str, numbers: Sequence[int]) -> list[Any]:
         """The values of a column in these rows."""
         column = self.columns.get(name)
         return [None] * len(numbers) if column is None else [column[number] for number in numbers]

@@ -1,6 +1,6 @@
 """The functions that can be called by name from elsewhere: which they are, what they do to a store, and who answers them.
 
-A function of a room takes a view or a store first. Given a remote one it does not run here: the connection calls it there, by name.
+A function of a module takes a view or a store first. Given a remote one it does not run here: the connection calls it there, by name.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _register(
     return mark
 
 
-def of(
+def method(
     room: str, scope: Scope, made: Callable[..., Any], settings: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A method of an object that keeps its store in `_store`, callable by the room's name and its own. `made` gives the object for a store.

@@ -718,7 +718,7 @@ class GraphStore(Store):
             branch = changes_since.line_of(line._core)
             plan = merge_plan.Planning(
                 changes_since.line_of(self._core), branch, record.base, now, decide
-            ).made()
+            ).make_plan()
             if plan.undecided:
                 return findings.Merge(merged=False, conflicts=tuple(plan.conflicts))
             with self._transact(None, None, reason) as work, self._core.on_working_set():
@@ -952,7 +952,7 @@ class Branch(Store):
         )  # fmt: skip
 
     def _record(self) -> BranchRecord | None:
-        return self._trunk._branch_records().made(self.name, self._made)
+        return self._trunk._branch_records().find_made_at(self.name, self._made)
 
     def is_of(self, record: BranchRecord) -> bool:
         """Whether this is that branch: a name may be used again."""
@@ -1049,7 +1049,7 @@ class Branch(Store):
             assert record is not None
             now = self._coordinate()[1]
             here, there = changes_since.line_of(self._core), changes_since.line_of(trunk._core)
-            plan = merge_plan.Planning(here, there, record.latest, now, decide, pulls=True).made()
+            plan = merge_plan.Planning(here, there, record.latest, now, decide, pulls=True).make_plan()
             if plan.undecided:
                 return findings.Merge(merged=False, conflicts=tuple(plan.conflicts))
             if plan.is_empty:

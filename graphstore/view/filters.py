@@ -38,7 +38,7 @@ class Filters(NamedTuple):
     recorded_until: Instant = OPEN
 
     @classmethod
-    def of(
+    def from_question(
         cls,
         view: Reader,
         values: Mapping[str, Iterable[str] | str],

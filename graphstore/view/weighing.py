@@ -23,7 +23,7 @@ class Weights:
         self._known: dict[int, float] = {}
         self._accesses = sight.follow_lookups()
 
-    def of(self, ent: int) -> float:
+    def weight_of(self, ent: int) -> float:
         """Return the weight of a thing that stands."""
         found = self._known.get(ent)
         if found is None:

@@ -89,7 +89,7 @@ class WorkingSight(NumberedRows):
 
     def upright(self, ent: int) -> str:
         """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
-        return "shaky" if self.index.says(ent, self.valid, self.tx) else "stands"
+        return "shaky" if self.index.is_shaky(ent, self.valid, self.tx) else "stands"
 
     def is_superseded(self, ent: int) -> bool:
         """Return True if a link that supersedes an entity holds here."""

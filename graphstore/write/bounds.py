@@ -198,7 +198,7 @@ class Bounds(Linking):
             for row in self._rows_in(slot, one.part, new):
                 old = index.r_ent[row]
                 by = self.work.op("supersede", index.names[old]) if index.o_verb[op] in RETRACTING else op
-                self.work.keep(old, self.work.take(old, one.part, by))
+                self.work.keep(old, self.work.stop_believing(old, one.part, by))
         fresh = [one for one in fresh if one.ver != ENDED]
         for one in fresh:
             self._restore(one.ent, one.ver, one.part, op)

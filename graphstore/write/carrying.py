@@ -188,7 +188,9 @@ class Carrying:
         self.mine.open_row(ver, period, work.tx, self.mine.v_op[ver])
         gone = theirs.r_close[row] if row >= 0 else -1
         is_retracted = gone >= 0 and theirs.o_verb[gone] == "retract"
-        work.take(ours, period, self._op(gone) if is_retracted else work.op("supersede", theirs.names[ent]))
+        work.stop_believing(
+            ours, period, self._op(gone) if is_retracted else work.op("supersede", theirs.names[ent])
+        )
 
     # ------------------------------------------------------------------ operations
 
@@ -429,7 +431,7 @@ class Carrying:
         if self.linking.closes_cycle(ends, self.work.tx) or self.linking.overlapping(
             ends, period, self.work.tx
         ):
-            self.work.take(old, period, self.work.op("supersede", self.mine.names[old]))
+            self.work.stop_believing(old, period, self.work.op("supersede", self.mine.names[old]))
         else:
             self.linking.supersede(new, old, LinkClaim(created_by="store"), since=period[0], until=period[1])
 

@@ -163,7 +163,7 @@ class Linking:
             return
         op = index.k_op[row] if is_new else self._op(link)
         self.trust.guard(old, [held])
-        self.keep(old, self.work.take(old, held, op), op, index.l_src[link], [held])
+        self.keep(old, self.work.stop_believing(old, held, op), op, index.l_src[link], [held])
 
     def keep(self, old: int, gone: list[Taken], op: int, by: int, spans: list[Period]) -> None:
         """Keep what another thing takes of a thing over some periods, to come back when the bound goes. `op`: the operation, or -1."""
@@ -178,7 +178,9 @@ class Linking:
         if any(index.over(index.now_of[old], part) for part in spans):
             self.trust.guard(old, spans)
             op = work.op("correct", index.names[old], reason)
-            self.keep(old, [piece for part in spans for piece in work.take(old, part, op)], op, new, spans)
+            self.keep(
+                old, [piece for part in spans for piece in work.stop_believing(old, part, op)], op, new, spans
+            )
         else:
             self.keep(old, [], -1, new, spans)
 

@@ -131,7 +131,7 @@ class Planning:
         self.since_here, self.since = ChangesSince(trunk, base), ChangesSince(branch, base)
         self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
 
-    def made(self) -> MergePlan:
+    def make_plan(self) -> MergePlan:
         """Return the plan."""
         self._kinds()
         self._trust()

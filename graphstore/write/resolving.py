@@ -157,7 +157,7 @@ def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
     linking.trust.guard(other)
     op = work.op("retract", index.names[other], reason)
     stated = index.stated_over(other, ALWAYS)
-    gone = work.take(other, ALWAYS, op)
+    gone = work.stop_believing(other, ALWAYS, op)
     work.drop_kept(other, ALWAYS)
     Bounds(linking.core, work, op=op).let_go(
         other, ALWAYS, stated, [(start, stop) for _, start, stop in gone]

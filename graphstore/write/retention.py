@@ -13,8 +13,7 @@ import orjson
 from graphstore.errors import NotFoundError
 from graphstore.ledger.branch_ledger import branch_databases
 from graphstore.ledger.chain import REQUIRES, dumps, hashed
-from graphstore.ledger.forgotten_bodies import Number
-from graphstore.ledger.statements import Statement
+from graphstore.ledger.statements import Id, Number, Statement
 from graphstore.read import settings
 from graphstore.read.ids import beside
 from graphstore.read.occurrences import Raw
@@ -70,12 +69,6 @@ class ForgottenWord(NamedTuple):
     """Names how something was forgotten."""
 
     word: str
-
-
-class Id(NamedTuple):
-    """Holds an id."""
-
-    id: str
 
 
 class EvictionTold(NamedTuple):
@@ -203,7 +196,7 @@ def forget(work: Transaction, verb: str, names: list[str], raw: Raw) -> None:
         if ent >= 0:
             if verb == "evict" and index.is_event[ent] and (place := _place(index, raw, ent)):
                 work.leave(op, {"place": place})
-            work.take(ent, (BEGINNING, OPEN), op)
+            work.stop_believing(ent, (BEGINNING, OPEN), op)
         index.forget(ent, op)
 
 

@@ -82,7 +82,7 @@ class Filling:
             if ent in self.corrected or ent in self.named:
                 continue
             for span in self.spans:
-                work.keep(ent, work.take(ent, span, op))
+                work.keep(ent, work.stop_believing(ent, span, op))
             for first, _ in parts:
                 bounds.mint(new, ent, max(first, self.spans[0][0]), LinkClaim(reason), op)
         bounds.settle((self.slot.key, self.slot.scope), self._unsure)
@@ -102,7 +102,7 @@ class Filling:
                 replace(claim, created_by="store"),
             )
 
-    def follow(self, new: int, op: int) -> None:
+    def link_next(self, new: int, op: int) -> None:
         """Link the next value with the new one where that ends and it begins."""
         index = self.index
         bounds = Bounds(self.core, self.work, source=self.source, op=op)

@@ -182,11 +182,11 @@ class Transaction:
     def _reading(self, make: Callable[[], V]) -> Callable[[], V]:
         """Return what makes an answer from what the transaction has read, whenever that is asked for."""
 
-        def made() -> V:
+        def make_answer() -> V:
             with self.on_working_set():
                 return make()
 
-        return made
+        return make_answer
 
     def complete(self) -> None:
         """Make the answers that are still held. To be called before anything changes."""
@@ -248,7 +248,7 @@ class Transaction:
 
     # ------------------------------------------------------------------ periods of versions
 
-    def take(self, ent: int, period: Period, op: int) -> list[Taken]:
+    def stop_believing(self, ent: int, period: Period, op: int) -> list[Taken]:
         """Stop believing an entity over a period and keep the rest of its rows. Returns the versions and periods removed."""
         index = self.index
         gone: list[Taken] = []
@@ -277,7 +277,7 @@ class Transaction:
         wanted, now = list(periods), index.now_of[ent]
         for period in wanted:
             if now and index.r_to[now[-1]] > period[0]:
-                self.take(ent, period, op)
+                self.stop_believing(ent, period, op)
         pos, length = self.body(body)
         ver = index.add_version(ent, max(number, self.next_number(ent)), pos, length, op)
         row = -1

@@ -97,7 +97,7 @@ class AddNode(Verb[Node]):
         if named:
             link_named(act, ent, named, None, self.reason, op, source=self.source)
         if filling is not None:
-            filling.follow(ent, op)
+            filling.link_next(ent, op)
         refuse_taken_slot(index, ent, op)
         return act.written(ent, row, body)
 
@@ -132,7 +132,8 @@ class EndNode(Verb[None]):
         act.expect(ent, self.if_number)
         act.trust().guard(ent, [(cut, OPEN)])
         gone = [
-            (start, stop) for _, start, stop in work.take(ent, (cut, OPEN), work.op("end", name, self.reason))
+            (start, stop)
+            for _, start, stop in work.stop_believing(ent, (cut, OPEN), work.op("end", name, self.reason))
         ]
         gone += work.drop_kept(ent, (cut, OPEN))
         if index.key[ent] is not None or index.of_kinds(index.out, ent, ("corrects",)):
@@ -170,7 +171,7 @@ class Retract(Verb[None]):
         act.trust().guard(ent, [during])
         op = work.op("retract", name, self.reason)
         stated = index.stated_over(ent, during)
-        gone = [(start, stop) for _, start, stop in work.take(ent, during, op)]
+        gone = [(start, stop) for _, start, stop in work.stop_believing(ent, during, op)]
         if not gone:
             raise NotFoundError(
                 f"nothing is believed of {name!r} over that time: there is nothing to retract."
