@@ -99,7 +99,8 @@ def _metavar(parameter: Any) -> str:
 
 
 _COMMANDS = """
-Every command is a method. `STORE` is the store's folder, or the address of a server. `graphstore COMMAND --help` has every option in full.
+Every command is a method. `STORE` is the store's folder, or the address of a server. `graphstore help COMMAND` has every option in full;
+`graphstore help GROUP` lists a group of this page.
 
 - `--valid` and `--tx` take a date, an ISO 8601 instant, `now`, `yesterday`, an age (`7d`) or the name of a snapshot. `--as-of` sets both axes at once.
 - `--json` prints one JSON document. `--author NAME` says who writes. Both exist on every command.

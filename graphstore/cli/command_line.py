@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Annotated, Any
 
@@ -20,30 +20,30 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from graphstore.cli import commands, common, file_commands, made, serve_commands
-from graphstore.cli.commands import FILES, GROUPS, SERVE, SESSIONS, UNLISTED
+from graphstore.cli.commands import GROUPS, INTERFACES, SESSIONS, STORES, UNLISTED
 from graphstore.values.doors import DOOR
 
 # What is no call: the command, its group, what it does.
 BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "sessions stats": (file_commands.session_stats, SESSIONS),
-    "export": (file_commands.export, FILES),
+    "export": (file_commands.export, STORES),
     "sql": (file_commands.sql, commands.READ),
-    "restore": (file_commands.restore, FILES),
-    "copy": (file_commands.copy, FILES),
-    "lake follow": (file_commands.lake_follow, FILES),
-    "lake sql": (file_commands.lake_sql, FILES),
-    "project": (file_commands.project, FILES),
-    "verify": (file_commands.verify, FILES),
-    "compact": (file_commands.compact, FILES),
-    "rebuild": (file_commands.rebuild, FILES),
-    "demo": (file_commands.demo, FILES),
-    "serve": (serve_commands.serve, SERVE),
-    "page": (serve_commands.page, SERVE),
-    "mcp": (serve_commands.mcp, SERVE),
-    "shell": (serve_commands.shell, SERVE),
-    "token add": (serve_commands.token_add, SERVE),
-    "token list": (serve_commands.token_list, SERVE),
-    "token revoke": (serve_commands.token_revoke, SERVE),
+    "restore": (file_commands.restore, STORES),
+    "copy": (file_commands.copy, STORES),
+    "lake follow": (file_commands.lake_follow, STORES),
+    "lake sql": (file_commands.lake_sql, STORES),
+    "project": (file_commands.project, STORES),
+    "verify": (file_commands.verify, STORES),
+    "compact": (file_commands.compact, STORES),
+    "rebuild": (file_commands.rebuild, STORES),
+    "demo": (file_commands.demo, STORES),
+    "serve": (serve_commands.serve, INTERFACES),
+    "page": (serve_commands.page, INTERFACES),
+    "mcp": (serve_commands.mcp, INTERFACES),
+    "shell": (serve_commands.shell, INTERFACES),
+    "token add": (serve_commands.token_add, INTERFACES),
+    "token list": (serve_commands.token_list, INTERFACES),
+    "token revoke": (serve_commands.token_revoke, INTERFACES),
 }
 UNDER = {
     "import": "Bring in history from elsewhere.",
@@ -54,11 +54,23 @@ UNDER = {
     "token": "Tokens for who may see and do less, or not for ever.",
 }
 """The commands that have commands below them."""
+ALL = "all"
+USUAL: dict[str, tuple[str, ...]] = {
+    STORES: ("demo", "init", "import"),
+    commands.READ: ("search", "get", "what-superseded", "why", "query"),
+    commands.WRITE: ("add-node", "supersede", "link"),
+    INTERFACES: ("shell", "page", "serve", "mcp"),
+}
+"""The commands that --help lists: those to begin with."""
+_MORE = (
+    "graphstore help COMMAND describes a command, as graphstore COMMAND --help does. "
+    f"graphstore help GROUP lists a group of commands: {', '.join(GROUPS)}. graphstore help {ALL} lists every command."
+)
 _FIRST = re.compile(r"\.\s")  # what ends the first sentence of a docstring: a line may end there too
 
 
-class Door(TyperGroup):
-    """Turns what the store refuses into one line on stderr and exit code 1."""
+class CommandGroup(TyperGroup):
+    """Lists commands by their groups, and turns what the store refuses into one line on stderr and exit code 1."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)
@@ -71,22 +83,52 @@ class Door(TyperGroup):
         known = UNLISTED.get(whole, whole).rpartition(" ")[2] if cmd_name not in self.commands else cmd_name
         return self.commands.get(known)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            _refuse_name(ctx, "command", name, self.commands)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        wide = max(map(len, self.commands)) + 2
-        for group in GROUPS if ctx.parent is None else ("commands",):
-            rows = [
-                (name.ljust(wide), command.help or "")
-                for name, command in self.commands.items()
-                if ctx.parent is not None or GROUP_OF[name] == group
-            ]
-            with formatter.section(group):
-                formatter.write_dl(rows, col_max=wide, col_spacing=0)
+        if ctx.parent is None:
+            self.list_commands_of(USUAL, formatter)
+            with formatter.indentation():
+                formatter.write_paragraph()
+                formatter.write_text(_MORE)
+            return
+        self.list_commands_of({"commands": tuple(self.commands)}, formatter)
+        if self.name in GROUPS:
+            others = [name for name in _commands_of(self.name) if name != self.name]
+            ctx.parent.command.list_commands_of({f"more for {self.name}": others}, formatter)
+
+    def list_commands_of(self, groups: Mapping[str, Sequence[str]], formatter: Any) -> None:
+        """Write commands of this group under headings, each with what it does."""
+        width = max(map(len, self.commands)) + 2
+        for heading, names in groups.items():
+            rows = [(name.ljust(width), self.commands[name].help or "") for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(rows, col_max=width, col_spacing=0)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # not an option of typer's: that would import pydantic for any option that has a value
         if ctx.parent is None:
             args = common.choose_branch(args)
+            if args[:1] == ["help"]:
+                args = self._help_on(ctx, args[1:])
         return super().parse_args(ctx, args)
+
+    def _help_on(self, ctx: Any, words: list[str]) -> list[str]:
+        """Return the words that print the help of a command; of a group of commands, print its list and end."""
+        if not words or words[0].startswith("-") or self.get_command(ctx, words[0]) is not None:
+            return [*words, "--help"]
+        name = " ".join(words)
+        if name not in GROUPS and name != ALL:
+            _refuse_name(ctx, "group or command", name, {ALL, *GROUPS, *self.commands})
+        formatter = ctx.make_formatter()
+        chosen = GROUPS if name == ALL else (name,)
+        self.list_commands_of({group: _commands_of(group) for group in chosen}, formatter)
+        typer.echo(formatter.getvalue().strip("\n"))
+        raise typer.Exit
 
     def invoke(self, ctx: Any) -> Any:
         from graphstore.errors import GraphStoreError
@@ -101,6 +143,17 @@ class Door(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("interrupted; what was committed is kept.", err=True)
             raise typer.Exit(130) from None
+
+
+def _refuse_name(ctx: Any, what: str, name: str, valid: Iterable[str]) -> None:
+    """Refuse a word of the command line, with the valid ones and the nearest of them."""
+    from graphstore.errors import InvalidError
+
+    ctx.fail(str(InvalidError.choice(what, name, valid)))
+
+
+def _commands_of(group: str) -> list[str]:
+    return [name for name, its_group in GROUP_OF.items() if its_group == group]
 
 
 class Later(TyperCommand):
@@ -146,7 +199,7 @@ def _offer(group: typer.Typer, name: str, says: str, command: Callable[[], Calla
 
 
 app = typer.Typer(
-    cls=Door,
+    cls=CommandGroup,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=True,
@@ -176,12 +229,12 @@ def root(
 
 
 GROUP_OF: dict[str, str] = {}
-"""The group of --help that each command is in."""
+"""The group of each command, which `graphstore help GROUP` lists."""
 
 
 def _offer_all() -> None:
     below = {
-        name: typer.Typer(cls=Door, help=says, no_args_is_help=True, rich_markup_mode=None)
+        name: typer.Typer(cls=CommandGroup, help=says, no_args_is_help=True, rich_markup_mode=None)
         for name, says in UNDER.items()
     }
     by_hand = [

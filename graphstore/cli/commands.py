@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 _NAMED = 5  # things, at most
-READ, WRITE, TIME, SESSIONS, MEMORY, FILES, SERVE = GROUPS = (
+STORES, READ, WRITE, TIME, SESSIONS, MEMORY, INTERFACES = GROUPS = (
+    "stores",
     "read",
     "write",
     "time",
     "sessions",
     "memory",
-    "files",
-    "serve",
+    "interfaces",
 )
 
 
@@ -841,35 +841,35 @@ _LISTED = (
     Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, _layers, at=True),
     Command("index soul", MEMORY, "Read the files an agent lives by.", "memory.index_soul", _index_soul, _as_it_is(str), words={
         "user": Word("Whose agent lives by them. [everybody's]")}),
-    # files
-    Command("init", FILES, "Make an empty store.", "", _init, creates=True, writes=lambda values: True),
-    Command("stats", FILES, "How much a store holds.", "stats"),
-    Command("retention", FILES, "How long events are kept: shown, or set.", "set_retention", _retention, _kept, _check_retention, words={
+    # stores
+    Command("init", STORES, "Make an empty store.", "", _init, creates=True, writes=lambda values: True),
+    Command("stats", STORES, "How much a store holds.", "stats"),
+    Command("retention", STORES, "How long events are kept: shown, or set.", "set_retention", _retention, _kept, _check_retention, words={
         "forget_none": Word("Keep everything for ever.", type="bool")}, writes=bool),
-    Command("trust", FILES, "How far each class of sources is trusted: shown, or set.", "trust", _trust, _or("every source is trusted alike."),
+    Command("trust", STORES, "How far each class of sources is trusted: shown, or set.", "trust", _trust, _or("every source is trusted alike."),
         places="ranks", words={"ranks": Word("Rank these source classes anew.", "CLASS=RANK...", type="many")}, writes=bool),
-    Command("languages", FILES, "The languages texts are searched in: shown, or set.", "languages", _languages, _one_a_line, places="names", words={
+    Command("languages", STORES, "The languages texts are searched in: shown, or set.", "languages", _languages, _one_a_line, places="names", words={
         "names": Word("Search in these, as Snowball names them.", "LANGUAGE...", type="many")}, writes=bool),
-    Command("import git", FILES, "A repository's history: files, versions, commits.", "imports.import_git", _import, _text, without="ref", creates=True, words={
+    Command("import git", STORES, "A repository's history: files, versions, commits.", "imports.import_git", _import, _text, without="ref", creates=True, words={
         "path": Word("The repository.", "PATH")}),
-    Command("import jsonl", FILES, "Records, one JSON object a line.", "imports.import_jsonl", _import, _text, creates=True, places="path", words=_MAPPED),
-    Command("import csv", FILES, "Records, one row each.", "imports.import_csv", _import, _text, creates=True, places="path", words={
+    Command("import jsonl", STORES, "Records, one JSON object a line.", "imports.import_jsonl", _import, _text, creates=True, places="path", words=_MAPPED),
+    Command("import csv", STORES, "Records, one row each.", "imports.import_csv", _import, _text, creates=True, places="path", words={
         **_MAPPED, "path": Word("A table with a header.", "FILE")}),
-    Command("import gasoline", FILES, "The event log of Gasoline, with links and retention.", "gasoline.import_gasoline", _import, _text, creates=True, words={
+    Command("import gasoline", STORES, "The event log of Gasoline, with links and retention.", "gasoline.import_gasoline", _import, _text, creates=True, words={
         "path": Word("An events.jsonl, or a folder with .gasoline.", "PATH")}),
-    Command("import otlp", FILES, "Traces of OpenTelemetry: an event for each span.", "otlp.import_otlp", _import, _text, creates=True, words={
+    Command("import otlp", STORES, "Traces of OpenTelemetry: an event for each span.", "otlp.import_otlp", _import, _text, creates=True, words={
         "source": Word("OTLP/JSON, or protobuf bytes.", "FILE", type="file")}),
-    Command("import messages", FILES, "Messages of chats, with the dates and tags in them.", "memobrain.import_messages", _import, _text, creates=True, words={
+    Command("import messages", STORES, "Messages of chats, with the dates and tags in them.", "memobrain.import_messages", _import, _text, creates=True, words={
         "path": Word("Messages: a JSON list, or an object a line.", "FILE")}),
-    Command("import memobrain", FILES, "The thoughts and edges of a MemoBrain graph.", "memobrain.import_memobrain", _import, _text, creates=True, words={
+    Command("import memobrain", STORES, "The thoughts and edges of a MemoBrain graph.", "memobrain.import_memobrain", _import, _text, creates=True, words={
         "path": Word("A graph that MemoBrain saved as JSON.", "FILE")}),
-    Command("import pi-brain", FILES, "Agent sessions as JSON files, every version of each.", "pi_brain.import_pi_brain", _import, _text, creates=True, words={
+    Command("import pi-brain", STORES, "Agent sessions as JSON files, every version of each.", "pi_brain.import_pi_brain", _import, _text, creates=True, words={
         "folder": Word("One with YYYY/MM/…-v1.json files.", "FOLDER")}),
-    Command("import pi", FILES, "Sessions of pi: a node per session and segment.", "sessions.ingest", _ingest("pi"), _text, creates=True,
+    Command("import pi", STORES, "Sessions of pi: a node per session and segment.", "sessions.ingest", _ingest("pi"), _text, creates=True,
         without="format", words=_SESSION_FILES),
-    Command("import sessions", FILES, "Sessions of any agent: pi, Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode.", "sessions.ingest", _ingest(None), _text,
+    Command("import sessions", STORES, "Sessions of any agent: pi, Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode.", "sessions.ingest", _ingest(None), _text,
         creates=True, without="format", words=_SESSION_FILES),
-    Command("import claude", FILES, "Sessions of Claude Code, those of sub-agents included.", "sessions.ingest", _ingest("claude"), _text, creates=True,
+    Command("import claude", STORES, "Sessions of Claude Code, those of sub-agents included.", "sessions.ingest", _ingest("claude"), _text, creates=True,
         without="format", words=_SESSION_FILES),
 )  # fmt: skip
 COMMANDS: dict[str, Command] = {command.name: command for command in _LISTED}

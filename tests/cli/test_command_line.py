@@ -163,15 +163,80 @@ def test_the_tools_of_agents_have_the_names_of_commands() -> None:
     assert others == tools - set(COMMANDS) - set(UNLISTED)
 
 
-def test_help_is_grouped_and_no_line_is_cut_in_80_columns() -> None:
-    said = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout
-    groups = re.findall(r"^(\w+):$", said, re.MULTILINE)
-    listed = re.findall(r"^  ([a-z][a-z-]+)  ", said, re.MULTILINE)
+def listed(said: str) -> dict[str, list[str]]:
+    """The commands that help lists, by group."""
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in said.splitlines():
+        if heading := re.match(r"([a-z][a-z ]*):$", line):
+            names = found.setdefault(heading[1], [])
+        elif command := re.match(r"  ([a-z][a-z-]+)  ", line):
+            names.append(command[1])
+    return found
 
-    assert ["Options", *GROUPS] == groups
-    assert sorted(COMMANDS) == sorted(listed)
+
+def test_help_lists_the_fifteen_commands_to_begin_with_by_group() -> None:
+    groups = listed(run("--help"))
+
+    assert list(groups) == ["stores", "read", "write", "interfaces"]
+    assert sum(map(len, groups.values())) == 15
+    assert all(set(names) <= set(listed(run("help", "all"))[group]) for group, names in groups.items())
+
+
+@pytest.mark.parametrize("words", (["--help"], ["help", "all"], ["help", "stores"], ["help", "memory"]))
+def test_no_line_of_help_is_cut_in_80_columns(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words, env={"COLUMNS": "80"}).stdout
+
     assert max(map(len, said.splitlines())) <= 80
     assert [] == [line for line in said.splitlines()[1:] if line.endswith(("...", "…"))]
+
+
+def test_help_all_lists_every_command_by_group() -> None:
+    groups = listed(run("help", "all"))
+
+    assert list(groups) == list(GROUPS)
+    assert sorted(COMMANDS) == sorted(name for names in groups.values() for name in names)
+
+
+def test_help_lists_a_group_whole_even_where_a_command_has_its_name() -> None:
+    everything = listed(run("help", "all"))
+    for group in GROUPS:
+        said = listed(run("help", group))
+        if group in COMMANDS:
+            assert {*said[f"more for {group}"], group} == set(everything[group])
+        else:
+            assert said == {group: everything[group]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    ([], ["add"], ["what-superseded"], ["serve"], ["sessions"], ["import", "git"], ["sessions", "work"]),
+)
+def test_help_on_a_command_is_what_its_own_help_says(words: list[str]) -> None:
+    asked, own = process("help", *words), process(*words, "--help")
+
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert asked.stdout == own.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    (
+        (["help", "serch"], "unknown group or command 'serch'. Valid: add-node, all, "),
+        (["help", "storse"], "Did you mean 'stores'?"),
+        (["help", "read", "everything"], "unknown group or command 'read everything'."),
+        (["help", "import", "gti"], "unknown command 'gti'. Valid: claude, csv, "),
+        (["serch"], "Did you mean 'search'?"),
+        (["import", "gti"], "Did you mean 'git'?"),
+    ),
+)
+def test_an_unknown_command_or_group_names_the_valid_ones_and_the_nearest(
+    words: list[str], said: str
+) -> None:
+    refused = process(*words)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert said in refused.stderr
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -184,7 +249,7 @@ def test_help_imports_nothing_heavy() -> None:
         "heavy = {{'kuzu', 'ladybug', 'pydantic', 'rich', 'pyarrow', 'orjson', 'networkx', 'graphstore.store.store'}}\n"
         "print('HEAVY', sorted(heavy & set(sys.modules)))\n"
     )
-    for words in (["--help"], ["add", "--help"], ["import", "git", "--help"], ["query", "-h"]):
+    for words in (["--help"], ["help", "all"], ["help", "add"], ["import", "git", "--help"], ["query", "-h"]):
         done = subprocess.run(
             [sys.executable, "-c", probe.format(words=words)], capture_output=True, text=True, cwd=ROOT
         )
