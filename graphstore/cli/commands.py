@@ -53,7 +53,7 @@ def _as_it_is(text: Callable[[Any], str]) -> Callable[[Asked, Any], None]:
 
 def _node(word: str) -> Callable[[Asked, Any], str]:
     def show(asked: Asked, node: Any) -> str:
-        from graphstore.cli.printing import label
+        from graphstore.show.tables import label
         from graphstore.values.period import when
 
         return f"{word} {node.ref}, valid {when(node.valid_from)} → {when(node.valid_to)}: {label(node)}"
@@ -147,16 +147,19 @@ def _rows(asked: Asked, found: "Result", format: str | None, output: str | None)
         save(found, Path(output))
         asked.words = f"{len(found):,} rows in {output}"
         return {"file": output, "rows": len(found)}
-    columns, rows = found.columns, found.tuples()
+    found.tuples()
     listed = found.legible()
 
     def show() -> None:
         from graphstore.cli import printing
+        from graphstore.graph.result_files import csv_text
 
         if format == "json":
             printing.as_json(listed)
+        elif format == "csv":
+            echo(csv_text(found), nl=False)
         else:
-            (printing.as_csv if format == "csv" else printing.result_table)(columns, rows)
+            printing.result_table(found.columns, found.tuples())
 
     asked.words = show
     return listed
@@ -198,13 +201,13 @@ def _review(asked: Asked) -> Any:
     }
 
 
-def _tell(name: str) -> Callable[[Asked, Any], None]:
-    """Whether `show` has a function of its own for it."""
+def _written(name: str) -> Callable[[Asked, Any], object]:
+    """Return what makes text of an answer by the function of `show.paragraphs` of that name."""
 
-    def show(asked: Asked, found: Any) -> None:
-        from graphstore.cli import printing
+    def show(asked: Asked, found: Any) -> object:
+        from graphstore.show import paragraphs
 
-        getattr(printing, name)(found)
+        return getattr(paragraphs, name)(found)
 
     return show
 
@@ -220,14 +223,6 @@ def _timeline(asked: Asked) -> Any:
 def _check_cursor(values: Values) -> None:
     if "cursor" in values:
         _refuse_time("a --cursor knows its coordinate; it takes no --valid and no --tx.")(values)
-
-
-def _messages(asked: Asked, page: Any) -> None:
-    from graphstore.cli import printing
-
-    printing.timeline(page["events"], page["added"])
-    if page["cursor"] is not None:
-        common.say(f"more: --cursor {page['cursor']}")
 
 
 def _trace(asked: Asked) -> Any:
@@ -246,35 +241,10 @@ def _changes(asked: Asked) -> Any:
     return orjson.loads(f"[{','.join(lines)}]")
 
 
-def _sessions(asked: Asked, found: Any) -> None:
-    from graphstore.cli.printing import table
-    from graphstore.values.period import when
-
-    rows = [
-        (
-            one.id, when(one.started_at), one.project, one.name, one.segments, one.entries, one.copied or None, one.parent,
-            "missing" if one.missing else None,
-        )
-        for one in found
-    ]  # fmt: skip
-    table(("id", "began", "project", "name", "segments", "entries", "copied", "forked from", ""), rows)
-
-
 def _memory_stats(asked: Asked) -> Any:
     from graphstore.memory.memory import Memory
 
     return Memory(asked.store).stats(asked.view)
-
-
-def _layers(asked: Asked, found: Any) -> str:
-    from graphstore.cli import printing
-    from graphstore.values.time_range import plural
-
-    rows = [
-        (one.layer or "no layer", one.chunks, one.bytes, one.oldest, one.expiring) for one in found.layers
-    ]
-    printing.table(("layer", "chunks", "bytes", "oldest", "within a day"), rows)
-    return f"{plural(found.chunks, 'chunk')}, at most {found.cap:,}."
 
 
 def _context(asked: Asked) -> Any:
@@ -699,7 +669,7 @@ _LISTED = (
         "tables": Word("The whole history, periods as columns.", type="bool"),
         "param": Word("A parameter (may be repeated).", "NAME=VALUE", type="many"),
         **_ROWS}),
-    Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _tell("review"), at=True, words={
+    Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _written("review"), at=True, words={
         "settled": Word("Also what is decided, or over.", type="bool"), "limit": Word("At most so many of each. [100]", type="int")}),
     Command("grounds", READ, "What it rests on, and how much of that still stands.", "grounds", show=_text),
     Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
@@ -760,11 +730,11 @@ _LISTED = (
     Command("link-history", TIME, "Every period over which a link is believed.", "link_history", words={
         "source": Word("The id the sentence begins with.", "SOURCE", type="id"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
     Command("diff", TIME, "What changed between two versions, field by field.", "diff"),
-    Command("timeline", TIME, "Messages, newest first, a page at a time.", "timeline.messages", _timeline, _messages, check=_check_cursor, words={
+    Command("timeline", TIME, "Messages, newest first, a page at a time.", "timeline.messages", _timeline, _written("timeline"), check=_check_cursor, words={
         "since": Word("From then on: a time, or 2h, 7d, 4w ago.", "TIME"), "limit": _LAST,
         "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"), "text": Word("Only what says these words.", "WORDS"),
         "cursor": Word("Go on after the page that ended with it.")}),
-    Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_tell("report"), words={
+    Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_written("report"), words={
         "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID", type="id"),
         "status": Word("Only those that are active, resolved or superseded."), "every": Word("Messages, spans and outcomes too."),
         "origin": Word("Only what the system or an agent told."), "agent": Word("Only what this agent told.")}),
@@ -795,7 +765,7 @@ _LISTED = (
         "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
     Command("delete-branch", TIME, "Delete a branch; what was merged of it stays.", "delete_branch", _delete_branch),
     # sessions
-    Command("sessions list", SESSIONS, "The sessions that are known, the first first.", "sessions.listed", show=_sessions, words={
+    Command("sessions list", SESSIONS, "The sessions that are known, the first first.", "sessions.listed", words={
         "project": Word("Only those of this folder."), **_SPAN, "every": Word("Sub-agents and start-ups too.", flag="--all")}),
     Command("sessions work-on", SESSIONS, "What was done, by day and session.", "sessions.work_on", show=_text, old="work", places="project", words={
         "project": Word("Its path, or the end of it. [all]", "PROJECT"), **_SPAN}),
@@ -838,7 +808,7 @@ _LISTED = (
         "off": Word("Use none: texts are found by their words alone.", type="bool")}, writes=bool),
     Command("reembed", MEMORY, "Make the missing vectors of the store's model, or of one that is named.", "", _reembed, words={
         "embedder": EMBEDDER}, places="", writes=lambda values: True),
-    Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, _layers, at=True),
+    Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, at=True),
     Command("index soul", MEMORY, "Read the files an agent lives by.", "memory.index_soul", _index_soul, _as_it_is(str), words={
         "user": Word("Whose agent lives by them. [everybody's]")}),
     # stores

@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphstore
-from graphstore.cli.printing import console, label, steps, table, walked
+from graphstore.cli import printing
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.graph.texts import text
-from graphstore.values.findings import Chain, Supersession
+from graphstore.show.tables import label
 from graphstore.values.models import Event, Node
 from graphstore.values.period import when
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from graphstore.store.store import GraphStore
 
 Progress = Callable[..., None]
@@ -298,7 +296,7 @@ def as_dict(tour: Tour) -> dict[str, Any]:
 
 def show(tour: Tour) -> None:
     """The tour on a terminal."""
-    out = console()
+    out = printing.console()
     out.print()
     out.print(tour.title, style="bold")
     out.print(f"  imported in {_span(tour.seconds)}: {tour.imported}")
@@ -311,7 +309,7 @@ def show(tour: Tour) -> None:
         out.print(f"  ({_span(answer.seconds)})", style="dim")
         for line in answer.call.splitlines():
             out.print(f"   {line}", style="cyan", soft_wrap=True)
-        _show_value(answer.value, out)
+        printing.show(answer.value, out, most=SHOWN, indent=3)
         if answer.note:
             out.print("\n".join(f"   {line}" for line in answer.note.splitlines()))
     out.print()
@@ -322,64 +320,6 @@ def show(tour: Tour) -> None:
         out.print(f"graphstore history {tour.store} {tour.subject}", soft_wrap=True)
         out.print(look_at(tour.store), soft_wrap=True)
     out.print()
-
-
-def _show_value(value: Any, out: Console) -> None:
-    match value:
-        case Node():
-            _show_node(value, out)
-        case Supersession():
-            _show_supersession(value, out)
-        case Chain():
-            _show_chain(value, out)
-        case dict():
-            out.print("   " + " · ".join(f"{count} {name}" for name, count in value.items()), style="green")
-        case list():
-            columns = list(value[0]) if value else []
-            table(columns, [[_short(cell) for cell in row.values()] for row in value], out, indent=3)
-
-
-def _show_node(node: Node, out: Console) -> None:
-    content = node.content
-    if "lines" in content:
-        text = f"{content['lines']} lines, {content['size']:,} bytes, blob {str(content['blob'])[:10]}"
-    else:
-        text = label(node)
-    out.print(f"   version {node.number}: {text}", style="green")
-    out.print(f"   true {when(node.valid_from)} → {when(node.valid_to)}")
-
-
-def _show_supersession(found: Supersession, out: Console) -> None:
-    steps(found, out, SHOWN, "   ")
-    if len(found.chain) > SHOWN:
-        out.print(f"   … and {len(found.chain) - SHOWN} more steps", style="dim")
-    standing = [_known_as(one, found.subject.id) for one in found.current]
-    out.print(f"   standing now: {', '.join(standing) or 'nothing'}")
-
-
-def _known_as(thing: Node | Event, subject: str) -> str:
-    if thing.id == subject and isinstance(thing, Node):
-        return f"version {thing.number}"
-    return f"{thing.id}: {label(thing)}"
-
-
-def _show_chain(chain: Chain, out: Console) -> None:
-    root = chain.root
-    author = root.metadata.get("author") if isinstance(root, Event) else None
-    since = root.occurred_at if isinstance(root, Event) else root.valid_from
-    out.print(f'   "{label(root)}"', style="green")
-    out.print(f"   {when(since)}{f', by {author}' if author else ''}")
-    for thing, depth, reason in list(walked(chain))[1 : SHOWN + 1]:
-        size = thing.content.get("lines") if isinstance(thing, Node) else None
-        out.print(f"   {'   ' * (depth - 1)}└─ {label(thing)}", end="")
-        details = [reason, None if size is None else f"{size} lines now"]
-        out.print("".join(f"  {one}" for one in details if one), style="dim")
-    if len(chain.nodes) > SHOWN:
-        out.print(f"   … and {len(chain.nodes) - SHOWN} more", style="dim")
-
-
-def _short(value: Any) -> Any:
-    return when(value) if isinstance(value, datetime) else value
 
 
 def _span(seconds: float) -> str:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import UUID
 
 import orjson
+from pydantic import BaseModel
 
 from graphstore.errors import NotFoundError, QueryError
 from graphstore.values.inputs import names
 from graphstore.values.painter import painter
-from graphstore.values.period import instant, iso, when
+from graphstore.values.period import OPEN, instant, iso, when
+from graphstore.values.shared_path import SharedPath
 
 if TYPE_CHECKING:
     import networkx
@@ -273,10 +275,12 @@ def legible(value: Any, ends: Mapping[tuple[int, int], str] = MappingProxyType({
             if None not in both:
                 shown["_source"], shown["_target"] = both
         return shown
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple | set | frozenset | SharedPath):
         return [legible(item, ends) for item in value]
     if isinstance(value, bytes):
         return b64encode(value).decode()
+    if isinstance(value, BaseModel):
+        return legible(value.__dict__, ends)
     return str(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,24 +18,37 @@ from graphstore.ledger.files import new_file
 def save(result: Result, path: Path) -> None:
     """Write a new file of the kind that its ending says. Raises InvalidError for another ending, ConflictError when something has its name."""
     kind = path.suffix.lower()
-    if kind not in _KINDS:
-        raise InvalidError.choice("ending of a file of rows", kind, tuple(_KINDS))
+    if kind not in KINDS:
+        raise InvalidError.choice("ending of a file of rows", kind, tuple(KINDS))
     with new_file(path) as sink:
-        _KINDS[kind](result, sink)
+        KINDS[kind](result, sink)
 
 
 def _parquet(result: Result, sink: BinaryIO) -> None:
     import pyarrow.parquet
 
-    pyarrow.parquet.write_table(result.to_arrow(), sink, compression="zstd")
+    try:
+        pyarrow.parquet.write_table(result.to_arrow(), sink, compression="zstd")
+    except pyarrow.ArrowException as error:
+        raise InvalidError(
+            f"these rows cannot be Parquet ({error}). Return single properties, or write .jsonl."
+        ) from None
 
 
-def _csv(result: Result, sink: BinaryIO) -> None:
+def write_csv(result: Result, sink: BinaryIO) -> None:
+    """Write rows below a header line; lists and objects as JSON, NULL as nothing."""
     text = io.TextIOWrapper(sink, "utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(result.columns)
     writer.writerows([_field(value) for value in row.values()] for row in result.legible())
     text.detach()
+
+
+def csv_text(result: Result) -> str:
+    """Return rows as CSV below a header line."""
+    sink = io.BytesIO()
+    write_csv(result, sink)
+    return sink.getvalue().decode()
 
 
 def _field(value: Any) -> Any:
@@ -48,4 +62,8 @@ def _jsonl(result: Result, sink: BinaryIO) -> None:
         sink.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
 
-_KINDS = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}
+KINDS: dict[str, Callable[[Result, BinaryIO], None]] = {
+    ".parquet": _parquet,
+    ".csv": write_csv,
+    ".jsonl": _jsonl,
+}

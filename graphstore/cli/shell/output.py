@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,11 +15,13 @@ from pydantic import BaseModel
 
 from graphstore.cli import common, pager, printing
 from graphstore.cli.pager import SHOWN, echo
-from graphstore.errors import ConflictError, InvalidError
+from graphstore.errors import InvalidError
 from graphstore.graph.result import Result
-from graphstore.memory.recall import Hit, Recalled
-from graphstore.values.findings import Chain, Inspection, Step, Supersession, ViewDiff, manner
-from graphstore.values.models import Event, Node
+from graphstore.graph.result_files import KINDS, csv_text, save
+from graphstore.ledger.files import new_file
+from graphstore.memory.recall import Recalled
+from graphstore.show.tables import fields_of, json_text, markdown_text, records_of, value_cell
+from graphstore.values.findings import ViewDiff
 from graphstore.values.text import clean, line
 
 MOST_ROWS = 50
@@ -57,16 +59,10 @@ class ShellAnswer:
 
 
 def of_value(found: Any, words: Callable[[], object] | None = None) -> ShellAnswer:
-    """The answer of any value, as rows where it has some. `words`: prints it, or gives what is printed."""
-    for kind, (columns, rows) in _ROWS.items():
-        if isinstance(found, kind):
-            return ShellAnswer(Result(columns, rows(found)), found, found)
+    """Return the answer of any value, as rows where it has some. `words`: prints it, or gives what is printed."""
+    if records := records_of(found):
+        return ShellAnswer(Result(*records), found, _words_of(found))
     match found:
-        case Recalled():
-            columns = ("rank", "id", "kind", "says", "score", "strength", "found by")
-            return ShellAnswer(Result(columns, [_hit_row(*each) for each in enumerate(found, 1)]), found)
-        case ViewDiff():
-            return of_difference(found)
         case dict():
             result = Result(("field", "value"), list(found.items()))
         case [BaseModel(), *_]:
@@ -75,76 +71,24 @@ def of_value(found: Any, words: Callable[[], object] | None = None) -> ShellAnsw
         case list():
             result = Result(("answer",), [(one,) for one in found])
         case BaseModel():
-            result = Result(("field", "value"), _fields(found))
+            result = Result(("field", "value"), fields_of(found))
         case _:
             result = Result(("answer",), [(str(found),)])
     return ShellAnswer(result, found, found if words is None else words)
 
 
-def _fields(found: BaseModel, *without: str) -> list[tuple[str, Any]]:
-    return [(name, getattr(found, name)) for name in type(found).model_fields if name not in without]
-
-
-def _kind(thing: Node | Event) -> str:
-    return thing.type if isinstance(thing, Event) else thing.kind
-
-
-def _step_row(step: Step) -> tuple[Any, ...]:
-    thing = (step.node and step.node.id, step.node and printing.label(step.node))
-    return (manner(step), *thing, step.who, step.why, step.since, step.recorded_at)
-
-
-def _hit_row(rank: int, hit: Hit) -> tuple[Any, ...]:
-    node, path = hit.node, "; ".join(map(str, hit.path)) or None
-    return (rank, node.id, _kind(node), printing.label(node), round(hit.score, 4), hit.strength, path)
-
-
-_Rows = Callable[[Any], list[tuple[Any, ...]]]
-_ROWS: dict[type, tuple[tuple[str, ...], _Rows]] = {
-    Inspection: (("field", "value"), lambda found: _fields(found.node, "links")),
-    Supersession: (
-        ("how", "id", "says", "who", "why", "since", "recorded_at"),
-        lambda found: [_step_row(step) for step in found.chain],
-    ),
-    Chain: (
-        ("depth", "id", "kind", "says", "reason"),
-        lambda found: [
-            (depth, thing.id, _kind(thing), printing.label(thing), reason)
-            for thing, depth, reason in printing.walked(found)
-        ],
-    ),
-}
-"""Of each class of answers the columns, and the rows of one: of an inspection the fields of its thing, of a chain how many links away each thing is."""
+def _words_of(found: Any) -> object:
+    """Return what is printed for a value that has records; None where these are printed."""
+    if isinstance(found, ViewDiff):
+        return None if found else "nothing differs."
+    return None if isinstance(found, Recalled) else found
 
 
 def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> ShellAnswer:
-    """The answer of some values of one model, a column for each field."""
+    """Return the answer of some values of one model, a column for each field."""
     found, columns = list(values), list(model.model_fields)
     rows = [[getattr(value, name) for name in columns] for value in found]
     return ShellAnswer(Result(columns, rows), found, found)
-
-
-def of_difference(found: ViewDiff) -> ShellAnswer:
-    """The answer of what two coordinates differ in, a row for each thing and link."""
-    fields = "; ".join
-    things = [
-        *_changed("node", found.added, found.removed),
-        *(
-            ("changed", "node", each.id, fields(f"{one.path}: {one.old} → {one.new}" for one in each.fields))
-            for each in found.changed
-        ),
-        *_changed("event", found.events_added, found.events_removed),
-        *_changed("link", found.links_added, found.links_removed),
-    ]
-    return ShellAnswer(
-        Result(("change", "what", "id", "says"), things), found, None if found else "nothing differs."
-    )
-
-
-def _changed(what: str, added: Iterable[Any], removed: Iterable[Any]) -> Iterator[tuple[str, ...]]:
-    for change, things in (("added", added), ("removed", removed)):
-        for each in things:
-            yield change, what, each.id, str(each) if what == "link" else printing.label(each)
 
 
 # ---------------------------------------------------------------- shown
@@ -188,7 +132,7 @@ class Output:
             return
         result = answer.result
         rows = result.tuples()[: self._most]
-        cell = _short if self.terminal else printing.value_cell
+        cell = _short if self.terminal else value_cell
         printing.grid(
             result.columns,
             ([cell(value) for value in row] for row in rows),
@@ -220,7 +164,7 @@ class Output:
 
 def _short(value: object) -> str:
     """A cell for people: the beginning of what is long."""
-    return line(printing.value_cell(value), CELL)
+    return line(value_cell(value), CELL)
 
 
 def _took(answer: ShellAnswer, seconds: float) -> str:
@@ -231,16 +175,16 @@ def _took(answer: ShellAnswer, seconds: float) -> str:
     return f"{rows:,} {'row' if rows == 1 else 'rows'}, {spent}."
 
 
-def _markdown(answer: ShellAnswer) -> str:
-    return printing.markdown_text(answer.result.columns, answer.result.tuples())
-
-
 def _csv(answer: ShellAnswer) -> str:
-    return printing.csv_text(answer.result.columns, answer.result.tuples())
+    return csv_text(answer.result)
+
+
+def _markdown(answer: ShellAnswer) -> str:
+    return markdown_text(answer.result.columns, answer.result.tuples())
 
 
 def _json(answer: ShellAnswer) -> str:
-    return printing.json_text(answer.document).decode()
+    return json_text(answer.document).decode()
 
 
 _WRITERS: dict[Mode, Callable[[ShellAnswer], str]] = {
@@ -253,42 +197,20 @@ _WRITERS: dict[Mode, Callable[[ShellAnswer], str]] = {
 # ---------------------------------------------------------------- written
 
 
-def _parquet(answer: ShellAnswer) -> bytes:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    sink = pa.BufferOutputStream()
-    try:
-        parquet.write_table(answer.result.to_arrow(), sink)
-    except pa.ArrowException as error:
-        raise InvalidError(
-            f"these rows cannot be Parquet ({error}). Return single properties, or write .json."
-        ) from None
-    return bytes(sink.getvalue())
-
-
-_FILES: dict[str, Callable[[ShellAnswer], bytes]] = {
-    ".csv": lambda answer: _csv(answer).encode(),
-    ".json": lambda answer: _json(answer).encode(),
-    ".md": lambda answer: _markdown(answer).encode(),
-    ".parquet": _parquet,
-}
+_FILES: dict[str, Callable[[ShellAnswer], str]] = {".json": _json, ".md": _markdown}
 
 
 def write(answer: ShellAnswer, path: Path) -> int:
-    """Write an answer into a new file, as its name ends: .csv, .json, .md or .parquet. Gives its size in bytes.
+    """Write an answer into a new file, as its name ends: .csv, .json, .jsonl, .md or .parquet. Returns its size in bytes.
 
-    Raises InvalidError for another ending, ConflictError for a file that is there; OSError, and nothing is left then.
+    Raises InvalidError for another ending, ConflictError for a file that is there; what the disk refuses leaves nothing behind.
     """
-    if path.suffix.lower() not in _FILES:
-        raise InvalidError.choice("ending of a file", path.suffix, _FILES)
-    data = _FILES[path.suffix.lower()](answer)
-    try:
-        with open(path, "xb") as sink:
-            sink.write(data)
-    except FileExistsError:
-        raise ConflictError(f"{path} exists. Choose another name, or remove it first.") from None
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
-    return len(data)
+    kind = path.suffix.lower()
+    if kind in _FILES:
+        with new_file(path) as sink:
+            sink.write(_FILES[kind](answer).encode())
+    elif kind in KINDS:
+        save(answer.result, path)
+    else:
+        raise InvalidError.choice("ending of a file", path.suffix, (*_FILES, *KINDS))
+    return path.stat().st_size

@@ -25,7 +25,6 @@ from graphstore.cli.shell.output import (
     Mode,
     Output,
     ShellAnswer,
-    of_difference,
     of_models,
     of_value,
     write,
@@ -337,7 +336,7 @@ def _diff(shell: Shell, rest: str) -> ShellAnswer:
             return _asking(commands.COMMANDS["diff"]).act(shell, rest) or ShellAnswer(Result((), []))
         case [before, after]:
             one, other = (shell.view_at(None if at == NOW else at) for at in (before, after))
-            return of_difference(one.compare(other))
+            return of_value(one.compare(other))
         case _:
             raise InvalidError(
                 f"cannot compare {rest!r}. Give an id and two version numbers, or two times: :diff limits 1 3, "
