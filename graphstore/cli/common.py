@@ -141,8 +141,12 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "G
         return graphstore.open(place, read_only=read_only, author=author)
     if place.lower().startswith(_SCHEMES):
         return graphstore.open(place, read_only=read_only, create=create, author=author)
-    driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
-    return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
+    return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver())
+
+
+def driver() -> Any:
+    """Return the name of the engine for Cypher."""
+    return os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
 
 
 @contextmanager
@@ -182,6 +186,21 @@ def shown(store: Path) -> str:
     scheme, found, rest = place.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{found}{host.rpartition('@')[2]}{slash}{path}" if found else place
+
+
+def takes(options: type[Any]) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
+    """Make a command of a function of a dataclass: each field is an argument or an option."""
+
+    def command_of(command: Callable[[Any], None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command(options(**given))
+
+        run.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
+        run.__annotations__ = {}
+        return run
+
+    return command_of
 
 
 def with_as_of(command: Callable[..., None]) -> Callable[..., None]:

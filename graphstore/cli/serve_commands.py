@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from graphstore.cli import common, server_settings
-from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, function, open_store
+from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, function, open_store, takes
 
 _LOOKING = 60.0  # seconds that a page is served after the last browser has gone
 
@@ -45,124 +46,98 @@ def _setting(flag: str, help: str, metavar: str | None = None, **more: Any) -> A
     return typer.Option(flag, envvar=name, metavar=metavar, help=help, **more)
 
 
-Host = Annotated[
-    str, _setting("--host", "Where to listen. By default this machine alone is let in.", "ADDRESS")
-]
-Port = Annotated[int, _setting("--port", "0: any that is free.")]
-Hosts = Annotated[
-    list[str] | None, _setting("--allow-host", "A name this server goes by (may be repeated).", "NAME")
-]
-Origins = Annotated[
-    list[str] | None, _setting("--allow-origin", "A web page that may ask (may be repeated).", "URL")
-]
-ReadOnly = Annotated[bool, _setting("--read-only", "Only read the store; other processes may write it.")]
-NoShare = Annotated[
-    bool, typer.Option("--no-share", hidden=True, help="Has no effect: configurations of agents may have it.")
-]
-NoTicks = Annotated[
-    bool, _setting("--no-ticks", "Without the daily lifecycle, the observer and what else is due.")
-]
-Syncs = Annotated[
-    list[str] | None,
-    _setting("--sync", "Gives a service to synchronise with (may be repeated).", "MODULE:FUNCTION"),
-]
-Souls = Annotated[
-    list[Path] | None,
-    _setting("--soul", "Index the files an agent lives by (may be repeated).", "FOLDER"),
-]
-_FOLLOW = "Ingest the session files there while they are written (may be repeated)."
-Follows = Annotated[list[Path] | None, _setting("--follow", _FOLLOW, "FOLDER")]
-_COMPRESS = "Compresses the messages that wait for the observer. [they wait]"
-Compress = Annotated[str | None, _setting("--compress", _COMPRESS, "MODULE:NAME")]
-_URL = "The same by a service such as OpenAI's, with the key in GRAPHSTORE_LLM_KEY or OPENAI_API_KEY."
-CompressUrl = Annotated[str | None, _setting("--compress-url", _URL, "URL")]
-CompressModel = Annotated[str | None, _setting("--compress-model", "The model of that service.", "NAME")]
-Files = Annotated[
-    Path | None,
-    _setting("--files", "Calls may name files below it. [none]", "FOLDER", exists=True, file_okay=False),
-]
-_HELD = "How long a transaction that a client holds open may wait for its next call. Others wait for it."
-TransactionSeconds = Annotated[float, _setting("--transaction-seconds", _HELD, min=0.1)]
-_IDLE = "End once nobody has been connected for so long. [never]"
-Idle = Annotated[float | None, typer.Option("--idle", metavar="SECONDS", min=0.1, help=_IDLE)]
-_CACHE = "What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size."
-Cache = Annotated[int, _setting("--cache", _CACHE, "MB", min=1)]
 _READS = "Record which things each answer contained, so that readers_of tells whose answers no longer hold."
 RecordReads = Annotated[bool, _setting("--record-reads", _READS)]
-_KEEP_READS = "How long it is kept. [90]"
-ReadsDays = Annotated[float | None, _setting("--reads-days", _KEEP_READS, "DAYS", min=0.01)]
-LogLevel = Annotated[Level, _setting("--log-level", "info: a line for each request too.")]
-LogFormat = Annotated[Form, _setting("--log-format", "Of the lines on standard error.")]
-_CONFIG = "A file in TOML: its table [serve] has what is not given here nor in the environment."
-Config = Annotated[
-    Path | None,
-    _setting("--config", _CONFIG, "FILE", is_eager=True, callback=server_settings.from_file),
-]
-PrintConfig = Annotated[
-    bool, typer.Option("--print-config", help="Print every option with where it is from, and end.")
-]
-ShowToken = Annotated[bool, typer.Option("--show-token", help="Print the tokens, and end.")]
+ReadsDays = Annotated[float | None, _setting("--reads-days", "How long it is kept. [90]", "DAYS", min=0.01)]
+NAME = "A name this server goes by (may be repeated)."
+WEB_PAGE = "A web page that may ask (may be repeated)."
+SYNC = "Gives a service to synchronise with (may be repeated)."
+SOUL = "Index the files an agent lives by (may be repeated)."
+FOLLOW = "Ingest the session files there while they are written (may be repeated)."
+COMPRESS = "Compresses the messages that wait for the observer. [they wait]"
+URL = "The same by a service such as OpenAI's, with the key in GRAPHSTORE_LLM_KEY or OPENAI_API_KEY."
+FILES = "Calls may name files below it. [none]"
+HELD = "How long a transaction that a client holds open may wait for its next call. Others wait for it."
+IDLE = "End once nobody has been connected for so long. [never]"
+CACHE = "What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size."
+CONFIG = "A file in TOML: its table [serve] has what is not given here nor in the environment."
 
 
-def serve(
-    ctx: typer.Context,
-    store: Store,
-    host: Host = "127.0.0.1",
-    port: Port = 7464,
-    allow_host: Hosts = None,
-    allow_origin: Origins = None,
-    read_only: ReadOnly = False,
-    no_ticks: NoTicks = False,
-    sync: Syncs = None,
-    soul: Souls = None,
-    follow: Follows = None,
-    compress: Compress = None,
-    compress_url: CompressUrl = None,
-    compress_model: CompressModel = None,
-    embed: Embed = None,
-    files: Files = None,
-    transaction_seconds: TransactionSeconds = 10.0,
-    idle: Idle = None,
-    cache: Cache = 1024,
-    record_reads: RecordReads = False,
-    reads_days: ReadsDays = None,
-    log_level: LogLevel = Level.warning,
-    log_format: LogFormat = Form.text,
-    config: Config = None,
-    print_config: PrintConfig = False,
-    show_token: ShowToken = False,
-) -> None:
+@dataclass(frozen=True)
+class ServeOptions:
+    """What `serve` is given, in the order of its help."""
+
+    ctx: typer.Context
+    store: Store
+    host: Annotated[
+        str, _setting("--host", "Where to listen. By default this machine alone is let in.", "ADDRESS")
+    ] = "127.0.0.1"
+    port: Annotated[int, _setting("--port", "0: any that is free.")] = 7464
+    allow_host: Annotated[list[str] | None, _setting("--allow-host", NAME, "NAME")] = None
+    allow_origin: Annotated[list[str] | None, _setting("--allow-origin", WEB_PAGE, "URL")] = None
+    read_only: Annotated[
+        bool, _setting("--read-only", "Only read the store; other processes may write it.")
+    ] = False
+    no_ticks: Annotated[
+        bool, _setting("--no-ticks", "Without the daily lifecycle, the observer and what else is due.")
+    ] = False
+    sync: Annotated[list[str] | None, _setting("--sync", SYNC, "MODULE:FUNCTION")] = None
+    soul: Annotated[list[Path] | None, _setting("--soul", SOUL, "FOLDER")] = None
+    follow: Annotated[list[Path] | None, _setting("--follow", FOLLOW, "FOLDER")] = None
+    compress: Annotated[str | None, _setting("--compress", COMPRESS, "MODULE:NAME")] = None
+    compress_url: Annotated[str | None, _setting("--compress-url", URL, "URL")] = None
+    compress_model: Annotated[
+        str | None, _setting("--compress-model", "The model of that service.", "NAME")
+    ] = None
+    embed: Embed = None
+    files: Annotated[Path | None, _setting("--files", FILES, "FOLDER", exists=True, file_okay=False)] = None
+    transaction_seconds: Annotated[float, _setting("--transaction-seconds", HELD, min=0.1)] = 10.0
+    idle: Annotated[float | None, typer.Option("--idle", metavar="SECONDS", min=0.1, help=IDLE)] = None
+    cache: Annotated[int, _setting("--cache", CACHE, "MB", min=1)] = 1024
+    record_reads: RecordReads = False
+    reads_days: ReadsDays = None
+    log_level: Annotated[Level, _setting("--log-level", "info: a line for each request too.")] = Level.warning
+    log_format: Annotated[Form, _setting("--log-format", "Of the lines on standard error.")] = Form.text
+    config: Annotated[
+        Path | None,
+        _setting("--config", CONFIG, "FILE", is_eager=True, callback=server_settings.from_file),
+    ] = None
+    print_config: Annotated[
+        bool,
+        typer.Option("--print-config", help="Print every option with where it is from, and end."),
+    ] = False
+    show_token: Annotated[bool, typer.Option("--show-token", help="Print the tokens, and end.")] = False
+
+
+@takes(ServeOptions)
+def serve(options: ServeOptions) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
-    if print_config or show_token:
-        _show(ctx, store if show_token and not print_config else None)
+    if options.print_config or options.show_token:
+        _show(options.ctx, None if options.print_config else options.store)
         return
-
     run = _server()
-    _warn_of_others(host, run)
-    compressor = _compressor(compress, compress_url, compress_model)
-
-    due = None if no_ticks else (compressor, sync or (), soul or (), follow or ())
-    prepared = partial(_prepared, embed=embed, due=due)
+    _warn_of_others(options.host, run)
+    compressor = _compressor(options.compress, options.compress_url, options.compress_model)
     with common.exits_on_sigterm():
         run.serve(
-            store,
+            options.store,
             listening=run.Listening(
-                host,
-                port,
-                tuple(allow_host or ()),
-                tuple(allow_origin or ()),
-                patience=run.Patience(idle=transaction_seconds),
-                limits=run.ServerLimits(cache=cache << 20),
-                files=files,
-                record_reads=record_reads,
-                reads_days=reads_days,
+                options.host,
+                options.port,
+                tuple(options.allow_host or ()),
+                tuple(options.allow_origin or ()),
+                patience=run.Patience(idle=options.transaction_seconds),
+                limits=run.ServerLimits(cache=options.cache << 20),
+                files=options.files,
+                record_reads=options.record_reads,
+                reads_days=options.reads_days,
             ),
-            read_only=read_only,
-            prepared=prepared,
+            read_only=options.read_only,
+            prepared=partial(_prepared, options=options, compressor=compressor),
             report=common.say,
-            lines=(log_level.value, log_format.value),
-            driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
-            idle=idle,
+            lines=(options.log_level.value, options.log_format.value),
+            driver=common.driver(),
+            idle=options.idle,
         )
 
 
@@ -210,7 +185,7 @@ def page(
                 place,
                 listening=run.Listening(port=0),
                 report=partial(common.say, err=True),
-                driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
+                driver=common.driver(),
                 idle=_LOOKING,
                 ready=look,
             )
@@ -254,26 +229,29 @@ def _compressor(name: str | None, url: str | None, model: str | None) -> Any:
     return ChatCompressor(ChatClient(url, model, key=key_in()))
 
 
-def _prepared(opened: Any, embed: Any, due: tuple[Any, Any, Any, Any] | None) -> Any:
-    """A store made ready to be served: its embedder, and what is done beside the answers, with this compressor, these services and folders of files
-    and of sessions; None: nothing."""
-    if embed is not None:
-        common.use_embedder(opened, embed)
-    if due is None:
+def _prepared(opened: Any, options: ServeOptions, compressor: Any) -> Any:
+    """Make a store ready to be served: set its embedder, and return what is done beside the answers; None: nothing."""
+    if options.embed is not None:
+        common.use_embedder(opened, options.embed)
+    if options.no_ticks:
         return None
     from datetime import timedelta
-    from functools import partial
 
     from graphstore.context import scheduler
     from graphstore.context.observer import Observer
     from graphstore.sessions.watch import Following
 
-    compressor, sources, souls, follows = due
     often, most = timedelta(seconds=10), 1.0  # others write after each second of it
-    more = [(f"sessions {each}", partial(Following(opened, each).ingest_new, most), often) for each in follows]
-    watching = Observer(opened, compressor, reflect=getattr(compressor, "reflect", None))
+    followed = [
+        (f"sessions {each}", partial(Following(opened, each).ingest_new, most), often)
+        for each in options.follow or ()
+    ]
     return scheduler.usual(
-        opened, observer=watching, sources=[function(name)() for name in sources], souls=souls, more=more
+        opened,
+        observer=Observer(opened, compressor, reflect=getattr(compressor, "reflect", None)),
+        sources=[function(name)() for name in options.sync or ()],
+        souls=options.soul or (),
+        more=followed,
     )
 
 
@@ -289,79 +267,87 @@ def _server() -> Any:
     return server_run
 
 
-ToolSets = Annotated[
-    str,
-    typer.Option("--tools", metavar="SETS", help="Only the sets named: memory,graph,events,sessions or all."),
-]
-AllowErase = Annotated[
-    bool, typer.Option("--allow-erase", help="Agents may erase for ever what must not be kept.")
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--token-file",
-        exists=True,
-        dir_okay=False,
-        help="The bearer token clients must show. [GRAPHSTORE_TOKEN]",
-    ),
-]
+@dataclass(frozen=True)
+class AgentOptions:
+    """What `mcp` is given, in the order of its help."""
 
-
-def mcp(
-    store: Store,
-    read_only: Annotated[bool, typer.Option("--read-only", help="No tool that writes.")] = False,
+    store: Store
+    read_only: Annotated[bool, typer.Option("--read-only", help="No tool that writes.")] = False
     profile: Annotated[
         Profile, typer.Option("--profile", help="All tools, or the nine of the reference memory server.")
-    ] = Profile.full,
-    tools: ToolSets = "usual",
-    allow_erase: AllowErase = False,
+    ] = Profile.full
+    tools: Annotated[
+        str,
+        typer.Option(
+            "--tools", metavar="SETS", help="Only the sets named: memory,graph,events,sessions or all."
+        ),
+    ] = "usual"
+    allow_erase: Annotated[
+        bool, typer.Option("--allow-erase", help="Agents may erase for ever what must not be kept.")
+    ] = False
     branch: Annotated[
         str | None, typer.Option("--branch", metavar="NAME", help="Read and write on this branch.")
-    ] = None,
+    ] = None
     http: Annotated[
         str | None,
         typer.Option(
             "--http", metavar="HOST:PORT", help="Streamable HTTP instead of standard input and output."
         ),
-    ] = None,
-    token_file: TokenFile = None,
-    embed: Embed = None,
+    ] = None
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            exists=True,
+            dir_okay=False,
+            help="The bearer token clients must show. [GRAPHSTORE_TOKEN]",
+        ),
+    ] = None
+    embed: Embed = None
     query_seconds: Annotated[
         float, typer.Option("--query-seconds", min=0.1, help="How long a Cypher text may run.")
-    ] = 10.0,
+    ] = 10.0
     author: Annotated[
         str | None,
         typer.Option(
             "--author", metavar="NAME", help="Who signs what agents write, with the rank of that name. [none]"
         ),
-    ] = None,
-    record_reads: RecordReads = False,
-    reads_days: ReadsDays = None,
-    no_share: NoShare = False,
-) -> None:
+    ] = None
+    record_reads: RecordReads = False
+    reads_days: ReadsDays = None
+    no_share: Annotated[
+        bool,
+        typer.Option("--no-share", hidden=True, help="Has no effect: configurations of agents may have it."),
+    ] = False
+
+
+@takes(AgentOptions)
+def mcp(options: AgentOptions) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
     from graphstore.mcp import returning, stdio, transport
 
     _need_sdk(stdio)
-    if branch is not None:
-        CHOSEN.set(branch)
-    where = None if http is None else transport.address(http)
-    token = _token_in(token_file)
+    if options.branch is not None:
+        CHOSEN.set(options.branch)
+    where = None if options.http is None else transport.address(options.http)
+    token = _token_in(options.token_file)
+    writes = not options.read_only
     with (
         common.exits_on_sigterm(),
-        open_store(store, read_only=read_only, create=not read_only) as opened,
+        open_store(options.store, read_only=not writes, create=writes) as opened,
     ):
-        if embed is not None:
-            common.use_embedder(opened, embed)
+        if options.embed is not None:
+            common.use_embedder(opened, options.embed)
+        in_names = options.profile is Profile.memory
         how: dict[str, Any] = {
-            "read_only": read_only,
-            "profile": profile.value,
-            "query_seconds": query_seconds,
-            "tools": [each.strip() for each in tools.split(",")],
-            "allow_erase": allow_erase,
-            "author": author,
-            "record_reads": record_reads
-            and returning.Reads(opened, days=reads_days, in_names=profile is Profile.memory, author=author),
+            "read_only": options.read_only,
+            "profile": options.profile.value,
+            "query_seconds": options.query_seconds,
+            "tools": [each.strip() for each in options.tools.split(",")],
+            "allow_erase": options.allow_erase,
+            "author": options.author,
+            "record_reads": options.record_reads
+            and returning.Reads(opened, days=options.reads_days, in_names=in_names, author=options.author),
         }
         if where is None:
             stdio.over_stdio(opened, **how)
