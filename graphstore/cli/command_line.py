@@ -20,30 +20,18 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from graphstore.cli import commands, common, file_commands, made, serve_commands
-from graphstore.cli.commands import GROUPS, INTERFACES, SESSIONS, STORES, UNLISTED
+from graphstore.cli.commands import GROUPS, INTERFACES, STORES, UNLISTED
 from graphstore.values.doors import DOOR
 
-# What is no call: the command, its group, what it does.
+# Commands that stay until they are interrupted: the command, its group.
 BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
-    "sessions stats": (file_commands.session_stats, SESSIONS),
-    "export": (file_commands.export, STORES),
-    "sql": (file_commands.sql, commands.READ),
-    "restore": (file_commands.restore, STORES),
-    "copy": (file_commands.copy, STORES),
     "lake follow": (file_commands.lake_follow, STORES),
-    "lake sql": (file_commands.lake_sql, STORES),
     "project": (file_commands.project, STORES),
-    "verify": (file_commands.verify, STORES),
-    "compact": (file_commands.compact, STORES),
-    "rebuild": (file_commands.rebuild, STORES),
     "demo": (file_commands.demo, STORES),
     "serve": (serve_commands.serve, INTERFACES),
     "page": (serve_commands.page, INTERFACES),
     "mcp": (serve_commands.mcp, INTERFACES),
     "shell": (serve_commands.shell, INTERFACES),
-    "token add": (serve_commands.token_add, INTERFACES),
-    "token list": (serve_commands.token_list, INTERFACES),
-    "token revoke": (serve_commands.token_revoke, INTERFACES),
 }
 UNDER = {
     "import": "Bring in history from elsewhere.",
@@ -238,23 +226,19 @@ def _offer_all() -> None:
         for name, says in UNDER.items()
     }
     by_hand = [
-        (
-            name,
-            group,
-            _FIRST.split(command.__doc__ or "", 1)[0].rstrip(".") + ".",
-            partial(common.with_as_of, command),
-        )
+        (name, group, command.__doc__ or "", partial(common.with_as_of, command))
         for name, (command, group) in BY_HAND.items()
     ]
-    of_calls = [
+    of_rows = [
         (one.name, one.group, one.says, partial(made.function, one)) for one in commands.COMMANDS.values()
     ]
-    for whole, group, says, command in [*of_calls, *by_hand]:
+    for whole, group, says, command in [*of_rows, *by_hand]:
         over, _, name = whole.rpartition(" ")
         if over and over not in GROUP_OF:
             app.add_typer(below[over], name=over)
         GROUP_OF.setdefault(over or name, group)
-        _offer(below[over] if over else app, name, says, command)
+        summary = _FIRST.split(says, 1)[0].rstrip(".") + "."
+        _offer(below[over] if over else app, name, summary, command)
 
 
 _offer_all()

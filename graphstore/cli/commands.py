@@ -8,17 +8,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from graphstore.cli import common
+from graphstore.cli import common, file_commands
 from graphstore.cli.command_words import EMBEDDER, Word
 from graphstore.cli.made import Asked, Command
 from graphstore.cli.pager import echo
-
-if TYPE_CHECKING:
-    from graphstore.graph.result import Result
 
 Values = Mapping[str, Any]
 _NAMED = 5  # things, at most
@@ -121,7 +118,7 @@ def _query(asked: Asked) -> Any:
     cypher, recipe, tables, params, form, file = asked.take(
         "text", "recipe", "tables", "param", "format", "output"
     )
-    text, given = sys.stdin.read() if cypher == "-" else cypher, common.parameters(params or ())
+    text, given = common.text_or_input(cypher), common.parameters(params or ())
     from graphstore.graph.guard import refuse_limits
 
     refuse_limits(given)
@@ -134,43 +131,15 @@ def _query(asked: Asked) -> Any:
             if tables
             else asked.view.query(text, **given)
         )
-    return _rows(asked, found, form, file)
-
-
-def _rows(asked: Asked, found: "Result", format: str | None, output: str | None) -> Any:
-    """The rows of a table: printed, or written into the file that was named."""
-    for warning in found.warnings:
-        common.say(f"warning: {warning}", err=True)
-    if output is not None:
-        from graphstore.graph.result_files import save
-
-        save(found, Path(output))
-        asked.words = f"{len(found):,} rows in {output}"
-        return {"file": output, "rows": len(found)}
-    found.tuples()
-    listed = found.legible()
-
-    def show() -> None:
-        from graphstore.cli import printing
-        from graphstore.graph.result_files import csv_text
-
-        if format == "json":
-            printing.as_json(listed)
-        elif format == "csv":
-            echo(csv_text(found), nl=False)
-        else:
-            printing.result_table(found.columns, found.tuples())
-
-    asked.words = show
-    return listed
+    return asked.rows(found, form, file)
 
 
 def _over(asked: Asked) -> Any:
     from graphstore.store import over_time
 
-    rows = dict(zip(_ROWS, asked.take(*_ROWS), strict=True))
+    rows = asked.take(*_ROWS)
     found = over_time.answered(asked.store, asked.view, **asked.values)
-    return _rows(asked, found, **rows)
+    return asked.rows(found, *rows)
 
 
 def _check_query(values: Values) -> None:
@@ -616,6 +585,17 @@ _ROWS = {
     "format": Word("How to print the rows. [table]", type="table|json|csv"),
     "output": Word("Write them to a new .parquet, .csv or .jsonl instead.", "FILE", type="text", flag="-o"),
 }
+_PARAM = Word("A parameter, $NAME in the text (may be repeated).", "NAME=VALUE", type="many")
+_STORAGE = Word(
+    "A setting of the object store, such as AWS_ENDPOINT_URL=…, beside those of the environment (may be repeated).",
+    "KEY=VALUE",
+    type="many",
+)
+_EXPORTED = (
+    "The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
+    "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, delta, gexf-timeline, prov-json, "
+    "prov-xml, prov-n, prov-o). [graphstore]"
+)
 _LAST, _WHY = Word("At most so many, the newest."), Word("Why it was decided so.", "WHY")
 _SINCE = Word("1h, 7d, 2w, a time, or A..B.", "WINDOW")
 _SPAN = {"since": Word("Begun then or later.", "TIME"), "until": Word("Begun before.", "TIME")}
@@ -677,6 +657,10 @@ _LISTED = (
     Command("readers-of", READ, "Whose recorded answers contained a thing, and when.", "readers_of", show=_or("nobody's, as far as it is recorded."), places="id", words={
         "id": Word("An id; of one the store made a unique beginning (6 characters or more). [what --tx invalidated]", "ID", type="id"),
         "tx": Word("Only answers before that transaction.", "TX", "--tx")}),
+    Command("sql", READ, "Ask the whole history in the SQL of DuckDB.", "", file_commands.sql, places="text", words={
+        "text": Word("What is asked of nodes, versions, events, occurrences, links, operations, and of node_as_of(valid, tx), link_as_of, event_as_of, "
+            "succession_as_of(id, valid, tx) and node_diff; - reads it from standard input.", "TEXT", is_required=True),
+        "param": _PARAM, "tx": Word("As the store knew it then. [now]", "TIME"), "output": _ROWS["output"]}),
     # write
     Command("add-node", WRITE, "Add something new.", "add_node", _add, old="add", words={
         "id": Word("Its id. [a new one]", type="text"), "kind": Word("What sort of thing: fact, decision, file, …", "KIND")}),
@@ -790,6 +774,10 @@ _LISTED = (
         "table": Word('Instead of those set: {"claude-*": {"input": 3, "output": 15}}, dollars a million tokens.', "OBJECT", type="json")}, writes=bool),
     Command("connect", SESSIONS, "Link segments that have to do with each other.", "sessions.connect", show=_text, without="now"),
     Command("reanalyze", SESSIONS, "Describe sessions anew, from their files.", "sessions.reanalyze", _reanalyze, _text),
+    Command("sessions stats", SESSIONS, "What a session file holds, and what the session took. What it copied from its parent is counted apart.", "", file_commands.session_stats,
+        lambda asked, found: file_commands.statistics_text(found), places="file", on="", words={
+            "file": Word("A session file of pi or Claude Code.", "FILE", type="file", is_required=True),
+            "parent": Word("The file it was forked from.", type="file")}),
     # memory
     Command("remember", MEMORY, "Keep a text in memory.", "memory.remember", _remember, _node("remembered"), words={
         "text": Word("What to keep in memory.", "TEXT"), "key": Word("The slot it is the value of: the one before ends."), "embedder": EMBEDDER}),
@@ -841,6 +829,38 @@ _LISTED = (
         creates=True, without="format", words=_SESSION_FILES),
     Command("import claude", STORES, "Sessions of Claude Code, those of sub-agents included.", "sessions.ingest", _ingest("claude"), _text, creates=True,
         without="format", words=_SESSION_FILES),
+    Command("export", STORES, "Write the whole store to a dump that `restore` reads; or, with --format, what other tools read.", "", file_commands.export,
+        check=file_commands.check_export, places="dump", at=True, words={
+            "dump": Word("Where to write it; with --format delta also s3://bucket/path.", "DUMP", is_required=True),
+            "format": Word(_EXPORTED, type="|".join(common.DumpFormat)), "storage": _STORAGE}),
+    Command("restore", STORES, "Make a new store from a dump.", "", file_commands.restore, places="dump", on="place", words={
+        "dump": Word("What `export` wrote.", "DUMP", type="place", is_required=True)}),
+    Command("copy", STORES, "Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. What is there already is gone on from.", "", file_commands.copy,
+        places="source target", on="", words={
+            "source": Word("The address of a store of release 0.1 in PostgreSQL.", "FROM", is_required=True),
+            "target": Word("A folder: a new one, or one with an earlier copy.", "TO", type="text", is_required=True)}),
+    Command("lake sql", STORES, "Ask Delta tables of a store in the SQL of DuckDB.", "", file_commands.lake_sql, places="uri text", on="", words={
+        "uri": Word("Where the tables are: a folder, or s3://bucket/path.", "URI", is_required=True),
+        "text": Word("What is asked, of the tables and views that `graphstore sql` has.", "TEXT", is_required=True),
+        "param": _PARAM, "storage": _STORAGE}),
+    Command("verify", STORES, "Check every line, digest and table of a store. Exit code 1 when something is wrong.", "", file_commands.verify, on="place"),
+    Command("compact", STORES, "Give the free pages of a store's file back. It needs twice the room of the file for a moment.", "", file_commands.compact,
+        on="place"),
+    Command("rebuild", STORES, "Make the rows of the ledger anew from its chain, and the graph tables with them. Only copies are made: nothing that was recorded changes.", "",
+        file_commands.rebuild, on="place"),
+    # interfaces
+    Command("token add", INTERFACES, "Make a token for the server of a store and print it once: the store keeps only a hash of it.", "",
+        file_commands.token_add, places="name", on="place", words={
+            "name": Word("What it is revoked by.", "NAME", is_required=True),
+            "scope": Word("It sees what is of this scope or below. [everything]", "PATH", type="many"),
+            "rights": Word("With scopes: read or write. [read]", "read|write|admin"),
+            "expires": Word("After how many days, such as 90d.", "DAYS"),
+            "record_reads": Word("Record which things the answers to this token contained.", type="bool")}),
+    Command("token list", INTERFACES, "The tokens made by name: rights, scopes and when they expire.", "", file_commands.token_list,
+        on="place", show=lambda asked, found: file_commands.token_lines(found)),
+    Command("token revoke", INTERFACES, "Let a token in no more, from the next request on.", "", file_commands.token_revoke, lambda asked, found: None,
+        places="name", on="place", words={
+        "name": Word("The name it was made by.", "NAME", is_required=True)}),
 )  # fmt: skip
 COMMANDS: dict[str, Command] = {command.name: command for command in _LISTED}
 

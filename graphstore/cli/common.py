@@ -59,10 +59,6 @@ Storage = Annotated[
         help="A setting of the object store, such as AWS_ENDPOINT_URL=…, beside those of the environment (may be repeated).",
     ),
 ]
-Param = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="A parameter, $NAME in the text (may be repeated)."),
-]
 AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME|NAME", help="Both at once: a time, or a snapshot by its name."),
@@ -176,6 +172,14 @@ def place_of(store: Path) -> str:
     return f"{scheme}://{host.lstrip('/')}"
 
 
+def folder_with_tokens(store: Path) -> Path:
+    """Return the folder that has the tokens of a store's server."""
+    from graphstore.ledger.locating import locate
+
+    locate(store, read_only=True, create=False, old=True)
+    return store
+
+
 def shown(store: Path) -> str:
     """Where a store is, without a name or password."""
     from graphstore.ledger.postgres_lines import address, is_postgres
@@ -248,6 +252,11 @@ def answer(value: object, as_json: bool, words: str | None = None) -> None:
         printing.show(value if words is None else words)
 
 
+def text_or_input(text: str) -> str:
+    """Return the text; for `-` what standard input has."""
+    return sys.stdin.read() if text == "-" else text
+
+
 _OBJECT = 'Give an object, such as \'{"text": "…"}\'.'
 
 
@@ -255,10 +264,7 @@ def json_content(text: str) -> dict[str, Any]:
     from graphstore.errors import InvalidError
     from graphstore.values.inputs import brief, json_read
 
-    if text == "-":
-        text = sys.stdin.read()
-    elif text.startswith("@"):
-        text = Path(text[1:]).read_text(encoding="utf-8")
+    text = Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text_or_input(text)
     try:
         content = json_read(brief(text), text)
     except InvalidError as error:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +14,10 @@ from graphstore.cli import common
 from graphstore.cli.pager import echo
 
 if TYPE_CHECKING:
+    from graphstore.cli.made import Asked
     from graphstore.interchange.bolt import Shown
     from graphstore.interchange.lake import Taken
     from graphstore.sessions.transcripts.transcript import SessionStatistics
-    from graphstore.store.store import Branch, GraphStore
 
 
 def demo(
@@ -57,236 +57,238 @@ def demo(
         tours.show(tour)
 
 
-def export(
-    store: common.Store,
-    dump: Annotated[
-        str,
-        typer.Argument(metavar="DUMP", help="Where to write it; with --format delta also s3://bucket/path."),
-    ],
-    form: Annotated[
-        common.DumpFormat,
-        typer.Option(
-            "--format",
-            help="The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
-            "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, delta, gexf-timeline, prov-json, "
-            "prov-xml, prov-n, prov-o).",
-        ),
-    ] = common.DumpFormat.graphstore,
-    valid: common.Valid = None,
-    tx: common.Tx = None,
-    storage: common.Storage = None,
-    as_json: common.Json = False,
-) -> None:
-    """Write the whole store to a dump that `restore` reads; or, with --format, what other tools read."""
-    if form is common.DumpFormat.graphstore and (valid or tx):
+# ---- dumps and files for other tools -----------------------------------------------------------
+
+
+def check_export(values: Mapping[str, Any]) -> None:
+    """Refuse options that the format does not have."""
+    form = common.DumpFormat(values.get("format", "graphstore"))
+    if form is common.DumpFormat.graphstore and values.keys() & {"valid", "tx"}:
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
-    if storage and form is not common.DumpFormat.delta:
+    if "storage" in values and form is not common.DumpFormat.delta:
         raise typer.BadParameter("only --format delta writes into an object store; no other takes --storage.")
-    settings = common.storage_settings(storage)
-    with (
-        common.open_store(store, read_only=True) as opened,
-        common.progress_bar(f"exporting {common.shown(store)}"),
-    ):
+
+
+def export(asked: "Asked") -> Any:
+    """Write a store in a format."""
+    dump, name, storage = asked.take("dump", "format", "storage")
+    form, place = common.DumpFormat(name or "graphstore"), common.shown(asked.path)
+    with common.progress_bar(f"exporting {place}"):
         if form is common.DumpFormat.pi_brain:
             from graphstore.imports.pi_brain import export_pi_brain
 
-            done = export_pi_brain(common.view_at(opened, valid, tx), Path(dump))
+            done = export_pi_brain(asked.view, Path(dump))
             for warning in done.warnings:
                 common.say(f"left out: {warning}", err=True)
-            common.answer(
-                {"exported": str(dump), **done.model_dump()},
-                as_json,
-                f"exported {common.shown(store)} to {dump}: {done}.",
-            )
-            return
-        lines, what = _exported(opened, dump, form, valid, tx, settings)
-    common.answer(
-        {"exported": str(dump), what.replace(" ", "_"): lines},
-        as_json,
-        f"exported {common.shown(store)} to {dump}, {lines} {what}.",
-    )
+            asked.words = f"exported {place} to {dump}: {done}."
+            return {"exported": dump, **done.model_dump()}
+        count, what = _exported(asked, dump, form, common.storage_settings(storage))
+    asked.words = f"exported {place} to {dump}, {count} {what}."
+    return {"exported": dump, what.replace(" ", "_"): count}
 
 
 def _exported(
-    opened: "GraphStore | Branch",
-    dump: str,
-    form: common.DumpFormat,
-    valid: str | None,
-    tx: str | None,
-    settings: Mapping[str, str],
+    asked: "Asked", dump: str, form: common.DumpFormat, settings: Mapping[str, str]
 ) -> tuple[int, str]:
-    """Write a store in a format: how many, of what."""
+    """Write a store in a format. Returns how many, of what."""
     if form is common.DumpFormat.graphstore:
-        return opened.export(Path(dump)), "lines"
+        return asked.store.export(Path(dump)), "lines"
     if form is common.DumpFormat.gasoline:
         from graphstore.imports.gasoline import export_gasoline
 
-        return export_gasoline(common.view_at(opened, valid, tx), Path(dump)), "lines"
+        return export_gasoline(asked.view, Path(dump)), "lines"
     if form is common.DumpFormat.otlp:
         from graphstore.imports.otlp import export_otlp
 
-        return export_otlp(common.view_at(opened, valid, tx), Path(dump)), "spans"
+        return export_otlp(asked.view, Path(dump)), "spans"
     from graphstore.interchange import formats, lake
 
     chosen = None if form is common.DumpFormat.delta else formats.FORMATS[form]
     if chosen is not None and not chosen.history:
-        view = common.view_at(opened, valid, tx)
-        return formats.export(view, dump, format=form.value), chosen.counted
-    if valid:
+        return formats.export(asked.view, dump, format=form.value), chosen.counted
+    if asked.valid:
         raise typer.BadParameter(
             f"{form.value} is the whole history up to --tx; it takes no --valid and no --as-of."
         )
-    known = common.view_at(opened, None, tx).at.tx
+    known = asked.view.at.tx
     if chosen is None:
-        return lake.export_delta(opened, dump, tx=known, options=settings), "rows and closings"
-    return formats.export(opened, dump, format=form.value, tx=known), chosen.counted
+        return lake.export_delta(asked.store, dump, tx=known, options=settings), "rows and closings"
+    return formats.export(asked.store, dump, format=form.value, tx=known), chosen.counted
 
 
-def sql(
-    store: common.Store,
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT",
-            help="What is asked of nodes, versions, events, occurrences, links, operations, and of node_as_of(valid, tx), link_as_of, event_as_of, succession_as_of(id, valid, tx) and node_diff; - reads it from standard input.",
-        ),
-    ],
-    param: common.Param = None,
-    tx: common.Tx = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", metavar="FILE", help="Write them to a new .parquet, .csv or .jsonl instead."),
-    ] = None,
-    as_json: common.Json = False,
-) -> None:
-    """Ask the whole history in the SQL of DuckDB."""
-    from graphstore.cli import printing
-    from graphstore.graph.result_files import save
-    from graphstore.interchange.sql import ask
-
-    given = common.parameters(param or ())
-    with common.open_store(store, read_only=True) as opened:
-        found = ask(
-            opened,
-            sys.stdin.read() if text == "-" else text,
-            given,
-            tx=common.view_at(opened, None, tx).at.tx,
-        )
-        columns, rows, listed = found.columns, found.tuples(), found.legible()
-    if output is not None:
-        save(found, output)
-        common.answer({"rows": len(found), "file": str(output)}, as_json, f"{len(found):,} rows in {output}")
-    elif as_json:
-        common.answer(listed, True)
-    else:
-        printing.result_table(columns, rows)
-
-
-def restore(
-    store: common.Store,
-    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="What `export` wrote.", exists=True)],
-    as_json: common.Json = False,
-) -> None:
+def restore(asked: "Asked") -> Any:
     """Make a new store from a dump."""
     import graphstore
 
-    with common.progress_bar(f"restoring {store}"), graphstore.restore(dump, store) as restored:
+    store = asked.path
+    with common.progress_bar(f"restoring {store}"), graphstore.restore(asked.take("dump"), store) as restored:
         notices = restored.notices
     for notice in notices:
-        common.say(f"note: {notice}", err=True)
+        common.note(notice)
     with common.open_store(store, read_only=True) as opened:
         stats = opened.stats()
-    common.answer(stats, as_json, f"restored {store}, {stats['transactions']} transactions.")
+    asked.words = f"restored {store}, {stats['transactions']} transactions."
+    return stats
 
 
-def copy(
-    source: Annotated[
-        str, typer.Argument(metavar="FROM", help="The address of a store of release 0.1 in PostgreSQL.")
-    ],
-    target: Annotated[
-        str, typer.Argument(metavar="TO", help="A folder: a new one, or one with an earlier copy.")
-    ],
-    as_json: common.Json = False,
-) -> None:
-    """Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. What is there already is gone on from."""
+def copy(asked: "Asked") -> Any:
+    """Copy a store of release 0.1 from PostgreSQL into a folder."""
     import graphstore
 
     with common.progress_bar("copying"):
-        done = graphstore.copy(source, target)
-    common.answer(
-        done._asdict(),
-        as_json,
-        f"copied {done.lines} of {done.total} lines, the last with the digest {done.digest}.",
-    )
+        done = graphstore.copy(*asked.take("source", "target"))
+    asked.words = f"copied {done.lines} of {done.total} lines, the last with the digest {done.digest}."
+    return done._asdict()
 
 
-def verify(store: common.Store, as_json: common.Json = False) -> None:
-    """Check every line, digest and table of a store. Exit code 1 when something is wrong."""
+# ---- SQL ----------------------------------------------------------------------------------------
+
+
+def sql(asked: "Asked") -> Any:
+    """Ask the whole history in SQL."""
+    from graphstore.interchange.sql import ask
+
+    text, params, tx, file = asked.take("text", "param", "tx", "output")
+    known = common.view_at(asked.store, None, tx).at.tx
+    found = ask(asked.store, common.text_or_input(text), common.parameters(params or ()), tx=known)
+    return asked.rows(found, file=file)
+
+
+def lake_sql(asked: "Asked") -> Any:
+    """Ask Delta tables in SQL."""
+    from graphstore.interchange import lake
+
+    uri, text, params, storage = asked.take("uri", "text", "param", "storage")
+    settings = common.storage_settings(storage)
+    return asked.rows(lake.ask(uri, text, common.parameters(params or ()), options=settings))
+
+
+# ---- whole stores -------------------------------------------------------------------------------
+
+
+def verify(asked: "Asked") -> Any:
+    """Check every line, digest and table of a store."""
     import graphstore
 
-    with common.progress_bar(f"verifying {common.shown(store)}"):
+    store, place = asked.path, common.shown(asked.path)
+    with common.progress_bar(f"verifying {place}"):
         try:
             with common.open_store(store, read_only=True) as opened:
                 found = opened.verify()
         except graphstore.DamageError:
-            if common.shown(store) != str(store):  # an address: there are no files to be read
+            if place != str(store):  # an address: there are no files to be read
                 raise
             found = graphstore.verify(store)
-    common.answer(found, as_json)
-    if not found.ok:
-        raise typer.Exit(1)
+    asked.is_refused = not found.ok
+    return found
 
 
-def compact(store: common.Store, as_json: common.Json = False) -> None:
-    """Give the free pages of a store's file back. It needs twice the room of the file for a moment."""
+def compact(asked: "Asked") -> Any:
+    """Give the free pages of a store's file back."""
     import graphstore
 
+    store = asked.path
     with common.progress_bar(f"compacting {store}"):
         done = graphstore.compact(store)
-    words = f"{store} has {done.after:,} bytes in its ledger, and had {done.before:,}."
+    asked.words = f"{store} has {done.after:,} bytes in its ledger, and had {done.before:,}."
     if not done.whole:
-        words += (
+        asked.words += (
             " Another process reads an old snapshot: the file shrinks when the store is written after that."
         )
-    common.answer(done._asdict(), as_json, words)
+    return done._asdict()
 
 
-def rebuild(store: common.Store, as_json: common.Json = False) -> None:
-    """Make the rows of the ledger anew from its chain, and the graph tables with them. Only copies are made: nothing that was recorded changes."""
+def rebuild(asked: "Asked") -> Any:
+    """Make the rows of the ledger from its chain again, and the graph tables with them."""
+    place = common.shown(asked.path)
     with (
-        common.progress_bar(f"making the rows of {common.shown(store)} anew"),
-        common.open_store(store) as opened,
+        common.progress_bar(f"making the rows of {place} anew"),
+        common.open_store(asked.path) as opened,
     ):
         opened.rebuild()
         transactions = opened.stats()["transactions"]
-    common.answer(
-        {"transactions": transactions}, as_json, f"the rows of {transactions} transactions were made anew."
+    asked.words = f"the rows of {transactions} transactions were made anew."
+    return {"transactions": transactions}
+
+
+# ---- tokens -------------------------------------------------------------------------------------
+
+
+def token_add(asked: "Asked") -> Any:
+    """Make a token for the server of a store."""
+    from graphstore.errors import InvalidError
+    from graphstore.ledger import tokens
+
+    name, scopes, rights, expires, record_reads = asked.take(
+        "name", "scope", "rights", "expires", "record_reads"
     )
+    try:
+        days = None if expires is None else float(expires.removesuffix("d"))
+    except ValueError:
+        raise InvalidError(f"{expires!r} is no number of days. Give one, such as 90d.") from None
+    token = tokens.add(
+        common.folder_with_tokens(asked.path),
+        name,
+        scopes=tuple(scopes or ()),
+        rights=rights or "read",
+        days=days,
+        record_reads=bool(record_reads),
+    )
+    asked.words = token
+    return {"name": name, "token": token}
 
 
-def session_stats(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", exists=True, dir_okay=False, help="A session file of pi or Claude Code."
-        ),
-    ],
-    parent: Annotated[
-        Path | None,
-        typer.Option("--parent", exists=True, dir_okay=False, help="The file it was forked from."),
-    ] = None,
-    as_json: common.Json = False,
-) -> None:
-    """What a session file holds, and what the session took. What it copied from its parent is counted apart."""
+def token_list(asked: "Asked") -> list[dict[str, Any]]:
+    """Return what each token made by name may do and see."""
+    from graphstore.ledger import tokens
+    from graphstore.values.period import iso
+
+    return [
+        {
+            "name": one.name,
+            "rights": one.rights,
+            "scopes": one.scopes,
+            "expires": None if one.expires is None else iso(int(one.expires * 1_000_000)),
+            "record_reads": one.record_reads,
+        }
+        for one in tokens.grants(common.folder_with_tokens(asked.path))
+    ]
+
+
+def token_lines(found: list[dict[str, Any]]) -> str | None:
+    """Return a line for each token."""
+    lines = []
+    for one in found:
+        until = "" if one["expires"] is None else f"  until {one['expires']}"
+        recorded = "  its reads are recorded" if one["record_reads"] else ""
+        scopes = ", ".join(one["scopes"]) or "everything"
+        lines.append(f"{one['name']}  {one['rights']}  {scopes}{until}{recorded}")
+    return "\n".join(lines) or None
+
+
+def token_revoke(asked: "Asked") -> Any:
+    """Let a token in no more."""
+    from graphstore.ledger import tokens
+
+    name = asked.take("name")
+    tokens.revoke(common.folder_with_tokens(asked.path), name)
+    return {"revoked": name}
+
+
+# ---- session files ------------------------------------------------------------------------------
+
+
+def session_stats(asked: "Asked") -> Any:
+    """Read a session file."""
     from graphstore.sessions.transcripts import transcript
 
+    file, parent = asked.take("file", "parent")
     with common.progress_bar("reading") as progress:
-        found = transcript.statistics(transcript.read(file, parent=parent, progress=progress))
-    common.answer(found, as_json, _statistics(found))
+        return transcript.statistics(transcript.read(file, parent=parent, progress=progress))
 
 
-def _statistics(found: "SessionStatistics") -> str:
-    """The statistics, a line for each that is not empty."""
+def statistics_text(found: "SessionStatistics") -> str:
+    """Return the statistics, a line for each that is not empty."""
     from graphstore.values.period import when
 
     version = f" {found.version}" if found.version is not None else ""
@@ -351,29 +353,6 @@ def lake_follow(
     with common.exits_on_sigterm(), common.open_store(store, read_only=True) as opened:
         settings = common.storage_settings(storage)
         lake.follow(opened, uri, told, every=every, options=settings, failed=common.note)
-
-
-def lake_sql(
-    uri: Address,
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT", help="What is asked, of the tables and views that `graphstore sql` has."
-        ),
-    ],
-    param: common.Param = None,
-    storage: common.Storage = None,
-    as_json: common.Json = False,
-) -> None:
-    """Ask Delta tables of a store in the SQL of DuckDB."""
-    from graphstore.cli import printing
-    from graphstore.interchange import lake
-
-    found = lake.ask(uri, text, common.parameters(param or ()), options=common.storage_settings(storage))
-    if as_json:
-        common.answer(found.legible(), True)
-    else:
-        printing.result_table(found.columns, found.tuples())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ so that help imports no store.
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -22,6 +22,7 @@ from graphstore.cli.command_words import WORDS, Word
 from graphstore.cli.signatures import SIGNATURES
 
 if TYPE_CHECKING:
+    from graphstore.graph.result import Result
     from graphstore.store.store import Branch, GraphStore
     from graphstore.view.view import View
 
@@ -47,7 +48,7 @@ class Command:
     `words`: words of its own for parameters; one that the call does not have is the command's own. `without`: what it does not offer.
     `show`: gives what is printed for an answer, or prints it and gives None; by default the answer is printed. `check`: refuses values before the
     store is opened. `old`: names it had. `writes`, `creates`: how the store is opened, where the call does not say so; `at`: whether it is
-    asked at a coordinate.
+    asked at a coordinate. `on`: what it is done on, an open `store`, the `place` of one, or nothing of the kind.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Command:
     writes: Callable[[Mapping[str, Any]], bool] | None = None
     creates: bool = False
     at: bool | None = None
+    on: str = "store"
 
     @property
     def _signature(self) -> tuple[str, str, str]:
@@ -274,6 +276,33 @@ class Asked:
             return found if self.words is None else self.words
         return self.command.show(self, found)
 
+    def rows(self, found: "Result", format: str | None = None, file: str | None = None) -> Any:
+        """Return the rows of a table, which are printed in that format, or written into a file."""
+        for warning in found.warnings:
+            common.say(f"warning: {warning}", err=True)
+        if file is not None:
+            from graphstore.graph.result_files import save
+
+            save(found, Path(file))
+            self.words = f"{len(found):,} rows in {file}"
+            return {"file": file, "rows": len(found)}
+        found.tuples()
+        listed = found.legible()
+
+        def show() -> None:
+            from graphstore.cli import printing
+            from graphstore.graph.result_files import csv_text
+
+            if format == "json":
+                printing.as_json(listed)
+            elif format == "csv":
+                pager.echo(csv_text(found), nl=False)
+            else:
+                printing.result_table(found.columns, found.tuples())
+
+        self.words = show
+        return listed
+
     def report_readers(self) -> None:
         """Print whose earlier answers contained what this command invalidated, on standard error."""
         if (tx := self.store.last_write) is None:
@@ -300,14 +329,17 @@ class Asked:
 def function(command: Command) -> Callable[..., None]:
     """The command as a function that typer reads."""
 
-    def run(store: Path, as_json: bool, **arguments: Any) -> None:
+    def run(as_json: bool, store: Path = Path(), **arguments: Any) -> None:
         author = arguments.pop("author", None) if command.is_write else None
         at = {axis: arguments.pop(axis, None) for axis in ("valid", "tx")} if command.is_at else {}
         values = command.values(arguments)
         if command.check is not None:
             command.check(values | {axis: time for axis, time in at.items() if time})
         writes = command.writes(values) if command.writes is not None else command.is_write
-        with common.open_store(store, author=author, read_only=not writes, create=command.creates) as opened:
+        opening: AbstractContextManager[Any] = nullcontext()
+        if command.on == "store":
+            opening = common.open_store(store, author=author, read_only=not writes, create=command.creates)
+        with opening as opened:
             asked = Asked(command, opened, values, at)
             asked.path, asked.as_json = store, as_json
             found = asked.answer()
@@ -323,7 +355,9 @@ def function(command: Command) -> Callable[..., None]:
         options.insert(0, _common("author", common.Author))
     if command.is_at:
         options[:0] = [_common("valid", common.Valid), _common("tx", common.Tx)]
-    made = command.signature(_common("store", common.Store, inspect.Parameter.empty))
+    made = command.signature(
+        *([_common("store", common.Store, inspect.Parameter.empty)] if command.on else [])
+    )
     run.__signature__ = made.replace(parameters=[*made.parameters.values(), *options])  # type: ignore[attr-defined]
     run.__doc__, run.__name__ = command.says, command.name
     return common.with_as_of(run)

@@ -158,7 +158,7 @@ def page(
     from graphstore.errors import InvalidError
     from graphstore.ledger import server_file
 
-    place = _place(store)
+    place = common.folder_with_tokens(store)
     run = _server()
 
     def look(url: str) -> None:
@@ -414,67 +414,3 @@ def shell(
         lines = (line for one in command or () for line in f"{one}\n;\n".splitlines(keepends=True))
         if not asked.run_all(lines if command else sys.stdin, keep_going=keep_going):
             raise typer.Exit(1)
-
-
-def token_add(
-    store: Store,
-    name: Annotated[str, typer.Argument(help="What it is revoked by.")],
-    scope: Annotated[
-        list[str] | None,
-        typer.Option("--scope", metavar="PATH", help="It sees what is of this scope or below. [everything]"),
-    ] = None,
-    rights: Annotated[
-        str, typer.Option("--rights", metavar="read|write|admin", help="With scopes: read or write.")
-    ] = "read",
-    expires: Annotated[
-        str | None, typer.Option("--expires", metavar="DAYS", help="After how many days, such as 90d.")
-    ] = None,
-    record_reads: Annotated[
-        bool,
-        typer.Option("--record-reads", help="Record which things the answers to this token contained."),
-    ] = False,
-) -> None:
-    """Make a token for the server of a store and print it once: the store keeps only a hash of it."""
-    from graphstore.errors import InvalidError
-    from graphstore.ledger import tokens as access_tokens
-
-    try:
-        days = None if expires is None else float(expires.removesuffix("d"))
-    except ValueError:
-        raise InvalidError(f"{expires!r} is no number of days. Give one, such as 90d.") from None
-    typer.echo(
-        access_tokens.add(
-            _place(store),
-            name,
-            scopes=tuple(scope or ()),
-            rights=rights,
-            days=days,
-            record_reads=record_reads,
-        )
-    )
-
-
-def token_list(store: Store) -> None:
-    """The tokens made by name: rights, scopes and when they expire."""
-    from graphstore.ledger import tokens as access_tokens
-    from graphstore.values.period import iso
-
-    for one in access_tokens.grants(_place(store)):
-        until = "" if one.expires is None else f"  until {iso(int(one.expires * 1_000_000))}"
-        recorded = "  its reads are recorded" if one.record_reads else ""
-        typer.echo(f"{one.name}  {one.rights}  {', '.join(one.scopes) or 'everything'}{until}{recorded}")
-
-
-def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The name it was made by.")]) -> None:
-    """Let a token in no more, from the next request on."""
-    from graphstore.ledger import tokens as access_tokens
-
-    access_tokens.revoke(_place(store), name)
-
-
-def _place(store: Path) -> Path:
-    """The folder that has the tokens of a store's server."""
-    from graphstore.ledger.locating import locate
-
-    locate(store, read_only=True, create=False, old=True)
-    return store

@@ -445,8 +445,11 @@ _LISTED = (
     Command(":quit", "leave, as Ctrl-D does", _quit),
 )  # fmt: skip
 _OWN = {one.usage.split()[0]: one for one in _LISTED}
+_ELSEWHERE = ("query", "sql", "export")
 _READS = {
-    one.name: _asking(one) for one in commands.COMMANDS.values() if not one.is_write and one.name != "query"
+    one.name: _asking(one)
+    for one in commands.COMMANDS.values()
+    if one.on == "store" and not one.is_write and one.name not in _ELSEWHERE
 }
 _BELOW = {over: [name for name in _READS if name.startswith(over + " ")] for over in ("sessions", "memory")}
 _GROUPED = {over: _below(over, names) for over, names in _BELOW.items()}
