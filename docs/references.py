@@ -75,7 +75,7 @@ def commands() -> str:
         needed = [f"{one.opts[0]} {_metavar(one)}" for one in options if one.required]
         free = [one.opts[0] for one in options if not one.required and one.opts[0] not in EVERYWHERE]
         group = lines[GROUP_OF[name.split()[1]]]
-        group += _called(name, [*arguments, *needed], free) + _said(command.help or "")
+        group += _called(name, [*arguments, *needed], free) + _said(command.short_help or "")
     parts = [f"## {group.capitalize()}\n\n{_block(each)}" for group, each in lines.items()]
     return _page("Commands", _COMMANDS, *parts)
 
@@ -222,7 +222,7 @@ def formats() -> str:
     ]
     imports = typer.main.get_command(app).commands["import"]  # type: ignore[attr-defined]
     read = [
-        f"| `{name}` | {' '.join((command.help or '').split(chr(10) * 2)[0].split())} |"
+        f"| `{name}` | {' '.join((command.short_help or '').split(chr(10) * 2)[0].split())} |"
         for name, command in imports.commands.items()
         if not command.hidden
     ]

@@ -19,19 +19,16 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from graphstore.cli import commands, common, file_commands, made, serve_commands
+from graphstore.cli import commands, common, made, serve_commands
 from graphstore.cli.commands import GROUPS, INTERFACES, STORES, UNLISTED
 from graphstore.values.doors import DOOR
 
-# Commands that stay until they are interrupted: the command, its group.
-BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
-    "lake follow": (file_commands.lake_follow, STORES),
-    "project": (file_commands.project, STORES),
-    "demo": (file_commands.demo, STORES),
-    "serve": (serve_commands.serve, INTERFACES),
-    "page": (serve_commands.page, INTERFACES),
-    "mcp": (serve_commands.mcp, INTERFACES),
-    "shell": (serve_commands.shell, INTERFACES),
+# Commands that open an interface and stay.
+BY_HAND: dict[str, Callable[..., None]] = {
+    "serve": serve_commands.serve,
+    "page": serve_commands.page,
+    "mcp": serve_commands.mcp,
+    "shell": serve_commands.shell,
 }
 UNDER = {
     "import": "Bring in history from elsewhere.",
@@ -93,7 +90,7 @@ class CommandGroup(TyperGroup):
         """Write commands of this group under headings, each with what it does."""
         width = max(map(len, self.commands)) + 2
         for heading, names in groups.items():
-            rows = [(name.ljust(width), self.commands[name].help or "") for name in names]
+            rows = [(name.ljust(width), _summary(self.commands[name])) for name in names]
             with formatter.section(heading):
                 formatter.write_dl(rows, col_max=width, col_spacing=0)
 
@@ -140,6 +137,10 @@ def _refuse_name(ctx: Any, what: str, name: str, valid: Iterable[str]) -> None:
     ctx.fail(str(InvalidError.choice(what, name, valid)))
 
 
+def _summary(command: Any) -> str:
+    return command.short_help or command.help or ""
+
+
 def _commands_of(group: str) -> list[str]:
     return [name for name, its_group in GROUP_OF.items() if its_group == group]
 
@@ -181,9 +182,10 @@ def _not_yet() -> None:
 
 
 def _offer(group: typer.Typer, name: str, says: str, command: Callable[[], Callable[..., None]]) -> None:
-    """Make a command part of a group."""
+    """Make a command part of a group. Lists have the first sentence of what it says."""
     later: Any = partial(Later, command)  # typer only ever calls it
-    group.command(name, cls=later, help=says)(_not_yet)
+    summary = _FIRST.split(says, 1)[0].rstrip(".") + "."
+    group.command(name, cls=later, help=says, short_help=summary)(_not_yet)
 
 
 app = typer.Typer(
@@ -220,14 +222,18 @@ GROUP_OF: dict[str, str] = {}
 """The group of each command, which `graphstore help GROUP` lists."""
 
 
+def _given(command: Callable[..., None]) -> Callable[..., None]:
+    return command
+
+
 def _offer_all() -> None:
     below = {
         name: typer.Typer(cls=CommandGroup, help=says, no_args_is_help=True, rich_markup_mode=None)
         for name, says in UNDER.items()
     }
     by_hand = [
-        (name, group, command.__doc__ or "", partial(common.with_as_of, command))
-        for name, (command, group) in BY_HAND.items()
+        (name, INTERFACES, command.__doc__ or "", partial(_given, command))
+        for name, command in BY_HAND.items()
     ]
     of_rows = [
         (one.name, one.group, one.says, partial(made.function, one)) for one in commands.COMMANDS.values()
@@ -237,8 +243,7 @@ def _offer_all() -> None:
         if over and over not in GROUP_OF:
             app.add_typer(below[over], name=over)
         GROUP_OF.setdefault(over or name, group)
-        summary = _FIRST.split(says, 1)[0].rstrip(".") + "."
-        _offer(below[over] if over else app, name, summary, command)
+        _offer(below[over] if over else app, name, says, command)
 
 
 _offer_all()

@@ -591,6 +591,8 @@ _STORAGE = Word(
     "KEY=VALUE",
     type="many",
 )
+_ADDRESS = Word("Where the tables are: a folder, or s3://bucket/path.", "URI", is_required=True)
+_OFTEN = Word("How often to look for what is new. [1]", "SECONDS", type="seconds")
 _EXPORTED = (
     "The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
     "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, delta, gexf-timeline, prov-json, "
@@ -840,7 +842,7 @@ _LISTED = (
             "source": Word("The address of a store of release 0.1 in PostgreSQL.", "FROM", is_required=True),
             "target": Word("A folder: a new one, or one with an earlier copy.", "TO", type="text", is_required=True)}),
     Command("lake sql", STORES, "Ask Delta tables of a store in the SQL of DuckDB.", "", file_commands.lake_sql, places="uri text", on="", words={
-        "uri": Word("Where the tables are: a folder, or s3://bucket/path.", "URI", is_required=True),
+        "uri": _ADDRESS,
         "text": Word("What is asked, of the tables and views that `graphstore sql` has.", "TEXT", is_required=True),
         "param": _PARAM, "storage": _STORAGE}),
     Command("verify", STORES, "Check every line, digest and table of a store. Exit code 1 when something is wrong.", "", file_commands.verify, on="place"),
@@ -848,6 +850,18 @@ _LISTED = (
         on="place"),
     Command("rebuild", STORES, "Make the rows of the ledger anew from its chain, and the graph tables with them. Only copies are made: nothing that was recorded changes.", "",
         file_commands.rebuild, on="place"),
+    Command("lake follow", STORES, "Append what is recorded to Delta tables, until interrupted. Killed and started again it goes on: each row is there once.",
+        "", file_commands.lake_follow, places="uri", words={"uri": _ADDRESS, "every": _OFTEN, "storage": _STORAGE}),
+    Command("project", STORES, "Keep the graph of a Bolt server, such as Neo4j, as the store has it, until interrupted: at a coordinate, or the whole "
+        "history. NEO4J_USERNAME and NEO4J_PASSWORD of the environment let in. Killed and started again it goes on: each row is there once.", "",
+        file_commands.project, check=file_commands.check_project, places="uri", at=True, words={
+            "uri": Word("The Bolt server, such as bolt://host:7687 or neo4j+s://host.", "URI", is_required=True),
+            "history": Word("The whole history with both periods, and no coordinate.", type="bool"),
+            "database": Word("Which database of the server.", "NAME"), "once": Word("Write what is new, and end.", type="bool"), "every": _OFTEN}),
+    Command("demo", STORES, "Import a repository's history and ask it the five questions.", "", file_commands.demo, places="repository", on="", words={
+        "repository": Word("A git repository. [the one here]", "REPOSITORY", type="place"),
+        "folder": Word("Keep the store below this folder. [a temporary one]", type="path"),
+        "team": Word("Instead: two weeks of a made-up team, to look at with `graphstore page`.", type="bool")}),
     # interfaces
     Command("token add", INTERFACES, "Make a token for the server of a store and print it once: the store keeps only a hash of it.", "",
         file_commands.token_add, places="name", on="place", words={

@@ -51,14 +51,6 @@ Valid = Annotated[
     str | None, typer.Option("--valid", metavar="TIME", help="As it was in the world then. [now]")
 ]
 Tx = Annotated[str | None, typer.Option("--tx", metavar="TIME", help="As the store knew it then. [now]")]
-Storage = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--storage",
-        metavar="KEY=VALUE",
-        help="A setting of the object store, such as AWS_ENDPOINT_URL=…, beside those of the environment (may be repeated).",
-    ),
-]
 AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME|NAME", help="Both at once: a time, or a snapshot by its name."),
@@ -207,27 +199,13 @@ def takes(options: type[Any]) -> Callable[[Callable[[Any], None]], Callable[...,
     return command_of
 
 
-def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that is asked at a coordinate takes `--as-of` too, which says both its axes; any other is left as it is."""
-    signature = inspect.signature(command)
-    parameters = list(signature.parameters.values())
-    names = list(signature.parameters)
-    if not {"valid", "tx"} <= set(names):
-        return command
-
-    @wraps(command)
-    def run(as_of: str | None = None, **options: Any) -> None:
-        if as_of is not None:
-            if options["valid"] or options["tx"]:
-                raise typer.BadParameter("--as-of says both axes; it takes no --valid and no --tx.")
-            options["valid"] = options["tx"] = as_of
-        command(**options)
-
-    option = inspect.Parameter("as_of", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=AsOf)
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
-    parameters.insert(names.index("tx") + 1, option)
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
+def coordinate(valid: str | None, tx: str | None, as_of: str | None) -> dict[str, str | None]:
+    """Return the coordinate that --valid, --tx and --as-of give; --as-of says both axes."""
+    if as_of is None:
+        return {"valid": valid, "tx": tx}
+    if valid or tx:
+        raise typer.BadParameter("--as-of says both axes; it takes no --valid and no --tx.")
+    return {"valid": as_of, "tx": as_of}
 
 
 def view_at(store: "GraphStore | Branch", valid: str | None, tx: str | None) -> "View":

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,41 +20,21 @@ if TYPE_CHECKING:
     from graphstore.sessions.transcripts.transcript import SessionStatistics
 
 
-def demo(
-    repository: Annotated[
-        Path | None,
-        typer.Argument(metavar="REPOSITORY", help="A git repository. [the one here]", exists=True),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option("--folder", help="Keep the store below this folder. [a temporary one]", file_okay=False),
-    ] = None,
-    team: Annotated[
-        bool,
-        typer.Option(
-            "--team", help="Instead: two weeks of a made-up team, to look at with `graphstore page`."
-        ),
-    ] = False,
-    as_json: common.Json = False,
-) -> None:
-    """Import a repository's history and ask it the five questions."""
+def demo(asked: "Asked") -> Any:
+    """Import a repository's history and ask it five questions; or write the store of a made-up team."""
     from graphstore.cli import demo as tours
 
+    repository, folder, team = asked.take("repository", "folder", "team")
     if team:
         from graphstore.cli import made_up_team
 
-        place = made_up_team.make(folder or Path("graphstore-demo"))
-        if as_json:
-            common.answer({"store": str(place)}, True)
-        else:
-            typer.echo(f"Wrote two weeks of a made-up team into {place}.\n{tours.look_at(str(place))}")
-        return
+        place = str(made_up_team.make(folder or Path("graphstore-demo")))
+        asked.words = f"Wrote two weeks of a made-up team into {place}.\n{tours.look_at(place)}"
+        return {"store": place}
     with common.progress_bar("reading the history") as progress:
         tour = tours.run(repository, folder, progress)
-    if as_json:
-        common.answer(tours.as_dict(tour), as_json)
-    else:
-        tours.show(tour)
+    asked.words = lambda: tours.show(tour)
+    return tours.as_dict(tour)
 
 
 # ---- dumps and files for other tools -----------------------------------------------------------
@@ -327,32 +307,25 @@ def _many(count: int, one: str, more: str | None = None) -> str:
 
 # ---- copies that are kept up to date elsewhere -------------------------------------------------
 
-Address = Annotated[
-    str, typer.Argument(metavar="URI", help="Where the tables are: a folder, or s3://bucket/path.")
-]
-Every = Annotated[
-    float, typer.Option("--every", metavar="SECONDS", min=0.01, help="How often to look for what is new.")
-]
 
-
-def lake_follow(
-    store: common.Store,
-    uri: Address,
-    every: Every = 1.0,
-    storage: common.Storage = None,
-    as_json: common.Json = False,
-) -> None:
-    """Append what is recorded to Delta tables, until interrupted. Killed and started again it goes on: each row is there once."""
+def lake_follow(asked: "Asked") -> None:
+    """Append what is recorded to Delta tables, until interrupted."""
     from graphstore.interchange import lake
 
-    def told(done: "Taken") -> None:
-        said = f"{done.rows:,} rows and {done.closings:,} closings, up to {done.tx}."
-        echo(json.dumps(done._asdict()) if as_json else said)
-        sys.stdout.flush()
+    uri, every, storage = asked.take("uri", "every", "storage")
 
-    with common.exits_on_sigterm(), common.open_store(store, read_only=True) as opened:
+    def report(done: "Taken") -> None:
+        _print_step(asked, done, f"{done.rows:,} rows and {done.closings:,} closings, up to {done.tx}.")
+
+    with common.exits_on_sigterm():
         settings = common.storage_settings(storage)
-        lake.follow(opened, uri, told, every=every, options=settings, failed=common.note)
+        lake.follow(asked.store, uri, report, every=every or 1.0, options=settings, failed=common.note)
+
+
+def _print_step(asked: "Asked", done: Any, text: str) -> None:
+    """Print what was just done, at once."""
+    echo(json.dumps(done._asdict()) if asked.as_json else text)
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -373,50 +346,31 @@ def _ended() -> Iterator[Callable[[], bool]]:
             signal.signal(each, handler)
 
 
-def project(
-    store: common.Store,
-    uri: Annotated[
-        str,
-        typer.Argument(metavar="URI", help="The Bolt server, such as bolt://host:7687 or neo4j+s://host."),
-    ],
-    history: Annotated[
-        bool, typer.Option("--history", help="The whole history with both periods, and no coordinate.")
-    ] = False,
-    valid: common.Valid = None,
-    tx: common.Tx = None,
-    database: Annotated[
-        str | None, typer.Option("--database", metavar="NAME", help="Which database of the server.")
-    ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Write what is new, and end.")] = False,
-    every: Every = 1.0,
-    as_json: common.Json = False,
-) -> None:
-    """Keep the graph of a Bolt server, such as Neo4j, as the store has it, until interrupted: at a coordinate, or the whole history.
+def check_project(values: Mapping[str, Any]) -> None:
+    """Refuse a coordinate for the whole history."""
+    if "history" in values and values.keys() & {"valid", "tx"}:
+        raise typer.BadParameter("--history is of all coordinates; it takes no --valid and no --tx.")
 
-    NEO4J_USERNAME and NEO4J_PASSWORD of the environment let in. Killed and started again it goes on: each row is there once.
-    """
+
+def project(asked: "Asked") -> None:
+    """Keep the graph of a Bolt server as the store has it, until interrupted."""
     from graphstore.interchange import bolt
     from graphstore.store.change_feed import ChangeFeed
 
-    if history and (valid or tx):
-        raise typer.BadParameter("--history is of all coordinates; it takes no --valid and no --tx.")
+    uri, history, database, once, every = asked.take("uri", "history", "database", "once", "every")
+    store, valid, tx = asked.store, asked.valid, asked.tx
 
     def report(done: "Shown") -> None:
-        text = f"{done.changed:,} written and {done.removed:,} taken away, up to {done.tx}."
-        echo(json.dumps(done._asdict()) if as_json else text)
-        sys.stdout.flush()
+        _print_step(
+            asked, done, f"{done.changed:,} written and {done.removed:,} taken away, up to {done.tx}."
+        )
 
-    with (
-        _ended() as ended,
-        common.open_store(store, read_only=True) as opened,
-        bolt.BoltGraph(uri, database=database) as graph,
-    ):
+    with _ended() as ended, bolt.BoltGraph(uri, database=database) as graph:
         if once:
-            report(
-                graph.write_history(ChangeFeed(opened)) if history else graph.show(opened, valid=valid, tx=tx)
-            )
+            report(graph.write_history(ChangeFeed(store)) if history else graph.show(store, valid=valid, tx=tx))
         else:
             bolt.follow(
-                opened, graph, report,
-                history=history, valid=valid, tx=tx, every=every, ended=ended, failed=common.note,
+                store, graph, report,
+                history=bool(history), valid=valid, tx=tx, every=every or 1.0, ended=ended, failed=common.note,
             )  # fmt: skip
+    raise typer.Exit  # each step was printed

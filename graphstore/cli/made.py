@@ -194,13 +194,17 @@ def _plain(value: Any) -> Any:
 
 
 _TYPES: dict[str, Any] = {
-    "text": str, "id": str, "ids": list[str], "time": str, "json": str, "function": str, "embedder": str, "int": int, "float": float, "bool": bool, "many": list[str],
+    "text": str, "id": str, "ids": list[str], "time": str, "json": str, "function": str, "embedder": str, "int": int, "float": float, "seconds": float, "bool": bool, "many": list[str],
     "path": Path, "file": Path, "place": Path, "side": bool | None,
 }  # fmt: skip
 ID_TYPES = ("id", "ids")
 """The types whose values are ids of what the store knows."""
 _METAVARS = {"time": "TIME", "json": "OBJECT", "function": "MODULE:FUNCTION"}
-_CHECKS: dict[str, dict[str, Any]] = {"file": {"exists": True, "dir_okay": False}, "place": {"exists": True}}
+_CHECKS: dict[str, dict[str, Any]] = {
+    "file": {"exists": True, "dir_okay": False},
+    "place": {"exists": True},
+    "seconds": {"min": 0.01},
+}
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "json": common.json_content,
     "function": common.function,
@@ -331,7 +335,8 @@ def function(command: Command) -> Callable[..., None]:
 
     def run(as_json: bool, store: Path = Path(), **arguments: Any) -> None:
         author = arguments.pop("author", None) if command.is_write else None
-        at = {axis: arguments.pop(axis, None) for axis in ("valid", "tx")} if command.is_at else {}
+        axes = {axis: arguments.pop(axis, None) for axis in _AXES} if command.is_at else {}
+        at = common.coordinate(**axes) if axes else {}
         values = command.values(arguments)
         if command.check is not None:
             command.check(values | {axis: time for axis, time in at.items() if time})
@@ -354,13 +359,13 @@ def function(command: Command) -> Callable[..., None]:
     if command.is_write:
         options.insert(0, _common("author", common.Author))
     if command.is_at:
-        options[:0] = [_common("valid", common.Valid), _common("tx", common.Tx)]
+        options[:0] = [_common(axis, annotation) for axis, annotation in _AXES.items()]
     made = command.signature(
         *([_common("store", common.Store, inspect.Parameter.empty)] if command.on else [])
     )
     run.__signature__ = made.replace(parameters=[*made.parameters.values(), *options])  # type: ignore[attr-defined]
     run.__doc__, run.__name__ = command.says, command.name
-    return common.with_as_of(run)
+    return run
 
 
 def parsed(command: Command, words: list[str]) -> dict[str, Any]:
@@ -381,6 +386,7 @@ def _common(name: str, annotation: Any, default: Any = None) -> inspect.Paramete
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
+_AXES = {"valid": common.Valid, "tx": common.Tx, "as_of": common.AsOf}
 _BESIDE = {
     "damaged": "left out",
     "unknown": "unknown field left out",

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from graphstore.cli import common, server_settings
-from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, function, open_store, takes
+from graphstore.cli.common import CHOSEN, AsOf, Embed, Store, Tx, Valid, function, open_store, takes
 
 _LOOKING = 60.0  # seconds that a page is served after the last browser has gone
 
@@ -372,45 +372,53 @@ def _need_sdk(module: ModuleType) -> None:
         raise InvalidError("agents need mcp. Install it: pip install 'graphstore[mcp]'") from None
 
 
-def shell(
-    store: Store,
+@dataclass(frozen=True)
+class ShellOptions:
+    """What `shell` is given, in the order of its help."""
+
+    store: Store
     command: Annotated[
         list[str] | None,
         typer.Option(
             "-c", "--command", metavar="CYPHER", help="Answer this and end (may be repeated); :commands too."
         ),
-    ] = None,
+    ] = None
     mode: Annotated[
         str, typer.Option("--mode", help="How answers are shown: table, json, csv or markdown.")
-    ] = "table",
+    ] = "table"
     keep_going: Annotated[
         bool,
         typer.Option("--keep-going", help="Go on after what is refused; the exit code is 1 all the same."),
-    ] = False,
-    valid: Valid = None,
-    tx: Tx = None,
-) -> None:
+    ] = False
+    valid: Valid = None
+    tx: Tx = None
+    as_of: AsOf = None
+
+
+@takes(ShellOptions)
+def shell(options: ShellOptions) -> None:
     """Ask in Cypher and short commands, line by line, beside any writer. Reads standard input when that is no terminal."""
     from graphstore.cli.shell.output import Mode, Output
     from graphstore.cli.shell.shell import Shell
 
     try:
-        shown = Mode(mode)
+        shown = Mode(options.mode)
     except ValueError:
-        raise typer.BadParameter(f"unknown mode {mode!r}. Valid: {', '.join(Mode)}.") from None
-    terminal = not command and sys.stdin.isatty() and sys.stdout.isatty()
+        raise typer.BadParameter(f"unknown mode {options.mode!r}. Valid: {', '.join(Mode)}.") from None
+    at = common.coordinate(options.valid, options.tx, options.as_of)
+    terminal = not options.command and sys.stdin.isatty() and sys.stdout.isatty()
     branch = CHOSEN.get()
     CHOSEN.set(None)  # the shell turns to it, and back
-    with common.exits_on_sigterm(), open_store(store, read_only=True) as opened:
-        asked = Shell(opened, store.name, Output(terminal, shown, timing=terminal))
+    with common.exits_on_sigterm(), open_store(options.store, read_only=True) as opened:
+        asked = Shell(opened, options.store.name, Output(terminal, shown, timing=terminal))
         asked.turn_to(branch)
-        asked.valid, asked.tx = valid, tx
+        asked.valid, asked.tx = at["valid"], at["tx"]
         asked.view()
         if terminal:
             from graphstore.cli.shell.terminal import converse
 
             converse(asked)
             return
-        lines = (line for one in command or () for line in f"{one}\n;\n".splitlines(keepends=True))
-        if not asked.run_all(lines if command else sys.stdin, keep_going=keep_going):
+        lines = (line for one in options.command or () for line in f"{one}\n;\n".splitlines(keepends=True))
+        if not asked.run_all(lines if options.command else sys.stdin, keep_going=options.keep_going):
             raise typer.Exit(1)

@@ -445,7 +445,7 @@ _LISTED = (
     Command(":quit", "leave, as Ctrl-D does", _quit),
 )  # fmt: skip
 _OWN = {one.usage.split()[0]: one for one in _LISTED}
-_ELSEWHERE = ("query", "sql", "export")
+_ELSEWHERE = ("query", "sql", "export", "project", "lake follow")
 _READS = {
     one.name: _asking(one)
     for one in commands.COMMANDS.values()

@@ -262,7 +262,7 @@ def test_what_the_command_line_reads_is_a_command_here(folder: Path) -> None:
     stores = {name: one for name, one in commands.COMMANDS.items() if one.on == "store"}
     reads = {name.split()[0] for name, one in stores.items() if not one.is_write}
 
-    assert {f":{name}" for name in reads - {"query", "sql", "export"}} <= set(COMMANDS)
+    assert {f":{name}" for name in reads - {"query", "sql", "export", "project", "lake"}} <= set(COMMANDS)
     assert "because: it hurt" in ask(folder, ":walk outage --kind causes --direction out")
     assert ["outage", "tokens"] == [row["id"] for row in rows(folder, ":path outage tokens --direction in")]
     assert {"limits-v1", "limits-v2"} == {row["ref"] for row in rows(folder, ":history limits --all")}
