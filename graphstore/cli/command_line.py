@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from graphstore.cli import commands, common, made, serve_commands
+from graphstore.cli import command_rows, commands, common, serve_commands
 from graphstore.cli.commands import GROUPS, INTERFACES, STORES, UNLISTED
 from graphstore.values.doors import DOOR
 
@@ -145,7 +145,7 @@ def _commands_of(group: str) -> list[str]:
     return [name for name, its_group in GROUP_OF.items() if its_group == group]
 
 
-class Later(TyperCommand):
+class LazyCommand(TyperCommand):
     """A command that is made when it is asked for; to list it, its name and what it does are enough.
 
     Typer would look at the annotations of each command whichever is asked for: a third of the time that `--help` took.
@@ -156,13 +156,13 @@ class Later(TyperCommand):
         super().__init__(**attrs)
 
     @cached_property
-    def _made(self) -> Any:
+    def _loaded(self) -> Any:
         info = CommandInfo(name=self.name, callback=self._command())
         return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
 
     @property
     def params(self) -> Any:
-        return self._made.params
+        return self._loaded.params
 
     @params.setter
     def params(self, none: Any) -> None:
@@ -170,7 +170,7 @@ class Later(TyperCommand):
 
     @property
     def callback(self) -> Any:
-        return self._made.callback
+        return self._loaded.callback
 
     @callback.setter
     def callback(self, none: Any) -> None:
@@ -183,7 +183,7 @@ def _not_yet() -> None:
 
 def _offer(group: typer.Typer, name: str, says: str, command: Callable[[], Callable[..., None]]) -> None:
     """Make a command part of a group. Lists have the first sentence of what it says."""
-    later: Any = partial(Later, command)  # typer only ever calls it
+    later: Any = partial(LazyCommand, command)  # typer only ever calls it
     summary = _FIRST.split(says, 1)[0].rstrip(".") + "."
     group.command(name, cls=later, help=says, short_help=summary)(_not_yet)
 
@@ -236,7 +236,8 @@ def _offer_all() -> None:
         for name, command in BY_HAND.items()
     ]
     of_rows = [
-        (one.name, one.group, one.says, partial(made.function, one)) for one in commands.COMMANDS.values()
+        (one.name, one.group, one.summary, partial(command_rows.function, one))
+        for one in commands.COMMANDS.values()
     ]
     for whole, group, says, command in [*of_rows, *by_hand]:
         over, _, name = whole.rpartition(" ")

@@ -13,8 +13,8 @@ from typing import Any
 import typer
 
 from graphstore.cli import common, file_commands
-from graphstore.cli.command_words import EMBEDDER, Word
-from graphstore.cli.made import Asked, Command
+from graphstore.cli.command_rows import Command, CommandRun
+from graphstore.cli.command_words import EMBEDDER, Help
 from graphstore.cli.pager import echo
 
 Values = Mapping[str, Any]
@@ -30,26 +30,26 @@ STORES, READ, WRITE, TIME, SESSIONS, MEMORY, INTERFACES = GROUPS = (
 )
 
 
-def _text(asked: Asked, found: Any) -> str:
+def _text(asked: CommandRun, found: Any) -> str:
     return str(found)
 
 
-def _one_a_line(asked: Asked, found: Any) -> str:
+def _one_a_line(asked: CommandRun, found: Any) -> str:
     return "\n".join(found)
 
 
-def _or(nothing: str) -> Callable[[Asked, Any], object]:
+def _or(nothing: str) -> Callable[[CommandRun, Any], object]:
     """A list, or what is printed where it is empty."""
     return lambda asked, found: found or nothing
 
 
-def _as_it_is(text: Callable[[Any], str]) -> Callable[[Asked, Any], None]:
+def _as_it_is(text: Callable[[Any], str]) -> Callable[[CommandRun, Any], None]:
     """Text with no line folded and no bracket taken for a mark: an agent reads it."""
     return lambda asked, found: common.say(text(found))
 
 
-def _node(word: str) -> Callable[[Asked, Any], str]:
-    def show(asked: Asked, node: Any) -> str:
+def _node(word: str) -> Callable[[CommandRun, Any], str]:
+    def show(asked: CommandRun, node: Any) -> str:
         from graphstore.show.tables import label
         from graphstore.values.period import when
 
@@ -75,7 +75,7 @@ def _refuse_time(what: str) -> Callable[[Values], None]:
 # ---- what is asked ----------------------------------------------------------------------------
 
 
-def _search(asked: Asked) -> Any:
+def _search(asked: CommandRun) -> Any:
     memory = {name: asked.values.pop(name) for name in ("layers", "user", "embedder") if name in asked.values}
     if "decay" in asked.values:
         from graphstore.values.decay import Decay
@@ -96,8 +96,8 @@ def _search(asked: Asked) -> Any:
     )
 
 
-def _links(asked: Asked) -> Any:
-    way = asked.take("direction")
+def _links(asked: CommandRun) -> Any:
+    way = asked.pop("direction")
     found = [] if way == "back" else list(asked.call())
     seen = {one.id for one in found}
     return (
@@ -107,15 +107,15 @@ def _links(asked: Asked) -> Any:
     )
 
 
-def _path(asked: Asked) -> Any:
-    if not asked.take("every"):
+def _path(asked: CommandRun) -> Any:
+    if not asked.pop("every"):
         return asked.call()
     asked.values.pop("by", None)
     return asked.ask("paths", **asked.values)
 
 
-def _query(asked: Asked) -> Any:
-    cypher, recipe, tables, params, form, file = asked.take(
+def _query(asked: CommandRun) -> Any:
+    cypher, recipe, tables, params, form, file = asked.pop(
         "text", "recipe", "tables", "param", "format", "output"
     )
     text, given = common.text_or_input(cypher), common.parameters(params or ())
@@ -134,10 +134,10 @@ def _query(asked: Asked) -> Any:
     return asked.rows(found, form, file)
 
 
-def _over(asked: Asked) -> Any:
+def _over(asked: CommandRun) -> Any:
     from graphstore.store import over_time
 
-    rows = asked.take(*_ROWS)
+    rows = asked.pop(*_ROWS)
     found = over_time.answered(asked.store, asked.view, **asked.values)
     return asked.rows(found, *rows)
 
@@ -147,7 +147,7 @@ def _check_query(values: Values) -> None:
         raise typer.BadParameter("give either what to ask in Cypher, or --recipe NAME.")
 
 
-def _coordinate_of(asked: Asked, text: str) -> dict[str, Any]:
+def _coordinate_of(asked: CommandRun, text: str) -> dict[str, Any]:
     """What --valid and --tx say of $valid and $tx in a text over the whole history."""
     from graphstore.graph.macros import reads
     from graphstore.graph.statement import parse
@@ -161,7 +161,7 @@ def _coordinate_of(asked: Asked, text: str) -> dict[str, Any]:
     return {axis: getattr(asked.view.at, axis) for axis in said}
 
 
-def _review(asked: Asked) -> Any:
+def _review(asked: CommandRun) -> Any:
     limit = asked.values.setdefault("limit", 100)
     return {
         "contradictions": asked.ask("contradictions", **asked.values),
@@ -170,10 +170,10 @@ def _review(asked: Asked) -> Any:
     }
 
 
-def _written(name: str) -> Callable[[Asked, Any], object]:
+def _written(name: str) -> Callable[[CommandRun, Any], object]:
     """Return what makes text of an answer by the function of `show.paragraphs` of that name."""
 
-    def show(asked: Asked, found: Any) -> object:
+    def show(asked: CommandRun, found: Any) -> object:
         from graphstore.show import paragraphs
 
         return getattr(paragraphs, name)(found)
@@ -181,7 +181,7 @@ def _written(name: str) -> Callable[[Asked, Any], object]:
     return show
 
 
-def _timeline(asked: Asked) -> Any:
+def _timeline(asked: CommandRun) -> Any:
     from graphstore.events.timeline import messages
 
     view = asked.view if asked.valid or asked.tx else asked.store
@@ -194,32 +194,32 @@ def _check_cursor(values: Values) -> None:
         _refuse_time("a --cursor knows its coordinate; it takes no --valid and no --tx.")(values)
 
 
-def _trace(asked: Asked) -> Any:
-    return asked.call(asked.ask("timeline.whole_trace_id", asked.take("trace_id")))
+def _trace(asked: CommandRun) -> Any:
+    return asked.call(asked.ask("timeline.whole_trace_id", asked.pop("trace_id")))
 
 
-def _changes(asked: Asked) -> Any:
-    if asked.take("format") != "cloudevents":
+def _changes(asked: CommandRun) -> Any:
+    if asked.pop("format") != "cloudevents":
         return asked.call()
     import orjson
 
     from graphstore.interchange.cloud_events import cloud_events, structured
 
-    lines = [structured(event).decode() for event in cloud_events(asked.store, asked.take("since"))]
+    lines = [structured(event).decode() for event in cloud_events(asked.store, asked.pop("since"))]
     asked.words = lambda: echo("\n".join(lines), nl=bool(lines))
     return orjson.loads(f"[{','.join(lines)}]")
 
 
-def _memory_stats(asked: Asked) -> Any:
+def _memory_stats(asked: CommandRun) -> Any:
     from graphstore.memory.memory import Memory
 
     return Memory(asked.store).stats(asked.view)
 
 
-def _context(asked: Asked) -> Any:
+def _context(asked: CommandRun) -> Any:
     from graphstore.memory.memory import Memory
 
-    embedder = asked.take("embedder")
+    embedder = asked.pop("embedder")
     found = asked.call(memory=Memory(asked.store, embedder) if embedder else None)
     common.say(f"note: {found.note}", err=True)
     if found.left_out:
@@ -231,18 +231,18 @@ def _context(asked: Asked) -> Any:
 # ---- what is written --------------------------------------------------------------------------
 
 
-def _add(asked: Asked) -> Any:
+def _add(asked: CommandRun) -> Any:
     node = asked.call()
     asked.words = _node("confirmed" if asked.store.inspect(node.id).confirmations else "added")(asked, node)
     return node
 
 
-def _supersede(asked: Asked) -> Any:
-    return asked.call(*asked.take("old"))
+def _supersede(asked: CommandRun) -> Any:
+    return asked.call(*asked.pop("old"))
 
 
-def _end(word: str) -> Callable[[Asked], Any]:
-    def act(asked: Asked) -> Any:
+def _end(word: str) -> Callable[[CommandRun], Any]:
+    def act(asked: CommandRun) -> Any:
         asked.call()
         node = asked.store.inspect(asked.values["id"]).node
         asked.words = f"{word} {node.id}; it {_standing(node)}.{_now_shaky(asked, node.id)}"
@@ -251,7 +251,7 @@ def _end(word: str) -> Callable[[Asked], Any]:
     return act
 
 
-def _now_shaky(asked: Asked, id: str) -> str:
+def _now_shaky(asked: CommandRun, id: str) -> str:
     """Return the words for what rests on a thing, directly or not, and is shaky now."""
     from graphstore.values.vocabulary import FROM_DEPENDANTS
 
@@ -262,7 +262,7 @@ def _now_shaky(asked: Asked, id: str) -> str:
     return f" What rests on it is shaky now: {', '.join(found[:_NAMED])}{more}." if found else ""
 
 
-def _undo(asked: Asked) -> Any:
+def _undo(asked: CommandRun) -> Any:
     from graphstore.values.period import exactly, instant
 
     many = "since" in asked.values
@@ -274,24 +274,24 @@ def _undo(asked: Asked) -> Any:
     return done
 
 
-def _confirm(asked: Asked) -> Any:
+def _confirm(asked: CommandRun) -> Any:
     asked.call()
     found = asked.store.inspect(asked.values["id"])
     asked.words = f"confirmed {found.node.id}, {found.confirmations} in all; it {_standing(found.node)}."
     return found
 
 
-def _fold(asked: Asked) -> Any:
-    into = asked.take("into")
+def _fold(asked: CommandRun) -> Any:
+    into = asked.pop("into")
     return asked.call(
         into=common.json_content(into) if into.lstrip().startswith(("{", "@", "-")) else asked.whole(into)
     )
 
 
-def _consolidate(asked: Asked) -> Any:
+def _consolidate(asked: CommandRun) -> Any:
     from graphstore.topics import consolidation
 
-    apply = asked.take("apply")
+    apply = asked.pop("apply")
     groups = consolidation.consolidate(asked.store, **asked.values)
     made = consolidation.fold(asked.store, groups) if apply else []
     lines = (
@@ -303,18 +303,18 @@ def _consolidate(asked: Asked) -> Any:
     return made if apply else groups
 
 
-def _unlink(asked: Asked) -> Any:
+def _unlink(asked: CommandRun) -> Any:
     asked.call()
     said = [asked.values[name] for name in ("source", "kind", "target") if name in asked.values]
     return {"unlinked": asked.values.get("link_id") or " ".join(said)}
 
 
-def _event(asked: Asked, done: Any) -> str:
+def _event(asked: CommandRun, done: Any) -> str:
     what = "recorded" if done.is_new else f"seen {done.event.count} times:"
     return f"{what} {done.event.id}: {done.event.description}"
 
 
-def _message(asked: Asked, done: Any) -> str:
+def _message(asked: CommandRun, done: Any) -> str:
     return f"{'recorded' if done.is_new else 'known:'} {done.event.id}: {done.event.description or done.event.media_path}"
 
 
@@ -332,8 +332,8 @@ def _check_evict(values: Values) -> None:
         )
 
 
-def _evict(asked: Asked) -> Any:
-    age = asked.take("older_than")
+def _evict(asked: CommandRun) -> Any:
+    age = asked.pop("older_than")
     gone = asked.call(**({} if age is None else {"before": age}))
     asked.words = f"evicted {len(gone)}{': ' if gone else ''}{', '.join(gone)}."
     return {"evicted": gone}
@@ -346,30 +346,30 @@ def _check_erase(values: Values) -> None:
         typer.confirm(f"Erase {values['id']} for good?", abort=True, err=True)
 
 
-def _erase(asked: Asked) -> Any:
-    asked.take("yes")
+def _erase(asked: CommandRun) -> Any:
+    asked.pop("yes")
     asked.call()
     asked.words = f"erased {asked.values['id']}; the reason stays: {asked.values['reason']}"
     return {"erased": asked.values["id"]}
 
 
-def _resolve(asked: Asked) -> Any:
-    one, other = asked.take("one", "other")
+def _resolve(asked: CommandRun) -> Any:
+    one, other = asked.pop("one", "other")
     done = asked.call(asked.store.contradiction(one, other))
     words = "both stand" if done.decision == "both" else f"{done.decision} is kept"
     asked.words = f"{done.source.id} and {done.target.id}: {words}."
     return done
 
 
-def _memorize(asked: Asked) -> Any:
+def _memorize(asked: CommandRun) -> Any:
     from graphstore.imports.memobrain import whole_messages
 
-    file, timezone = asked.take("messages", "timezone")
+    file, timezone = asked.pop("messages", "timezone")
     raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     return asked.call(whole_messages(raw, "standard input" if file == "-" else file, timezone))
 
 
-def _memorized(asked: Asked, done: Any) -> str:
+def _memorized(asked: CommandRun, done: Any) -> str:
     lines = [f"memorized {node.id}: {node.text}" for node in done.nodes]
     return (
         "\n".join(lines + [f"{link.source} supersedes {link.target}" for link in done.links])
@@ -377,27 +377,27 @@ def _memorized(asked: Asked, done: Any) -> str:
     )
 
 
-def _remember(asked: Asked) -> Any:
+def _remember(asked: CommandRun) -> Any:
     from graphstore.memory.memory import Memory
 
-    return Memory(asked.store, asked.take("embedder")).remember(**asked.values)
+    return Memory(asked.store, asked.pop("embedder")).remember(**asked.values)
 
 
-def _reembed(asked: Asked) -> Any:
+def _reembed(asked: CommandRun) -> Any:
     from graphstore.memory.memory import Memory
 
     with common.progress_bar("embedding") as progress:
-        done = Memory(asked.store, asked.take("embedder")).reembed(progress)
+        done = Memory(asked.store, asked.pop("embedder")).reembed(progress)
     asked.words = f"embedded {done:,}."
     return {"embedded": done}
 
 
-def _embedder(asked: Asked) -> Any:
+def _embedder(asked: CommandRun) -> Any:
     from graphstore.memory import embedders
     from graphstore.memory.memory import Memory
     from graphstore.store.registry import Elsewhere
 
-    name, off = asked.take("name", "off")
+    name, off = asked.pop("name", "off")
     if name or off:
         embedders.set_embedder(asked.store, None if off else name)
     if name and not isinstance(asked.store, Elsewhere):
@@ -406,8 +406,8 @@ def _embedder(asked: Asked) -> Any:
     return asked.call()
 
 
-def _lifecycle(asked: Asked) -> Any:
-    return asked.ask("lifecycle.due" if asked.take("dry_run") else "lifecycle.run", **asked.values)
+def _lifecycle(asked: CommandRun) -> Any:
+    return asked.ask("lifecycle.due" if asked.pop("dry_run") else "lifecycle.run", **asked.values)
 
 
 def _check_working(values: Values) -> None:
@@ -418,10 +418,10 @@ def _check_working(values: Values) -> None:
         _refuse_time("--valid and --tx are for reading. The past is not written.")(values)
 
 
-def _working(asked: Asked) -> Any:
+def _working(asked: CommandRun) -> Any:
     from graphstore.context import working
 
-    text, more, clear = asked.take("set", "append", "clear")
+    text, more, clear = asked.pop("set", "append", "clear")
     place = (asked.values["user"], asked.values.get("thread"))
     if clear:
         done = working.clear(asked.store, *place)
@@ -434,8 +434,8 @@ def _working(asked: Asked) -> Any:
     return asked.call()
 
 
-def _merge(asked: Asked) -> Any:
-    decide, rest = asked.take("decide", "every")
+def _merge(asked: CommandRun) -> Any:
+    decide, rest = asked.pop("decide", "every")
     sides = {}
     for pair in decide or ():
         id, _, side = pair.rpartition("=")
@@ -447,19 +447,19 @@ def _merge(asked: Asked) -> Any:
     return done
 
 
-def _pull(asked: Asked) -> Any:
+def _pull(asked: CommandRun) -> Any:
     if not hasattr(asked.reader, "pull"):
         raise typer.BadParameter("pull is done on a branch. Name one before the command: --branch NAME.")
     return _merge(asked)
 
 
-def _branch(asked: Asked) -> Any:
+def _branch(asked: CommandRun) -> Any:
     info = asked.call().info
     asked.words = f"branch {info.name} begins with what was known at {info.forked_at:%Y-%m-%d %H:%M:%S}Z."
     return info
 
 
-def _delete_branch(asked: Asked) -> Any:
+def _delete_branch(asked: CommandRun) -> Any:
     asked.call()
     asked.words = f"deleted branch {asked.values['name']}."
     return {"deleted": asked.values["name"]}
@@ -468,7 +468,7 @@ def _delete_branch(asked: Asked) -> Any:
 # ---- whole stores and files -------------------------------------------------------------------
 
 
-def _init(asked: Asked) -> Any:
+def _init(asked: CommandRun) -> Any:
     stats = asked.store.stats()
     asked.words = f"{common.shown(asked.path)} is a store, {stats['transactions']} transactions."
     return stats
@@ -479,15 +479,15 @@ def _check_retention(values: Values) -> None:
         raise typer.BadParameter("--forget-none lifts every limit; it takes no --days and no --bytes.")
 
 
-def _retention(asked: Asked) -> Any:
-    if asked.take("forget_none"):
+def _retention(asked: CommandRun) -> Any:
+    if asked.pop("forget_none"):
         asked.store.set_retention()
     elif asked.values:
         asked.store.set_retention(**{**asked.store.retention, **asked.values})
     return asked.store.retention
 
 
-def _kept(asked: Asked, kept: Any) -> str:
+def _kept(asked: CommandRun, kept: Any) -> str:
     from graphstore.values.time_range import plural
 
     limits = [] if kept["days"] is None else [f"for {plural(kept['days'], 'day')}"]
@@ -496,9 +496,9 @@ def _kept(asked: Asked, kept: Any) -> str:
     return f"events are kept {' and '.join(limits)}." if limits else "everything is kept."
 
 
-def _trust(asked: Asked) -> Any:
+def _trust(asked: CommandRun) -> Any:
     wanted = {}
-    for pair in asked.take("ranks") or ():
+    for pair in asked.pop("ranks") or ():
         name, equals, rank = pair.partition("=")
         if not equals or not rank.lstrip("-").isdigit():
             raise typer.BadParameter(f"{pair!r} is no rank. Give CLASS=NUMBER, such as user=3.")
@@ -508,26 +508,26 @@ def _trust(asked: Asked) -> Any:
     return asked.store.trust
 
 
-def _without(asked: Asked) -> Any:
+def _without(asked: CommandRun) -> Any:
     names = ("source", "author", "id", "tx")
-    return asked.store.without(**{name: asked.take(name) for name in names}).counterfact
+    return asked.store.without(**{name: asked.pop(name) for name in names}).counterfact
 
 
-def _prices(asked: Asked) -> Any:
-    if (table := asked.take("table")) is not None:
+def _prices(asked: CommandRun) -> Any:
+    if (table := asked.pop("table")) is not None:
         from graphstore.sessions import sessions
 
         return sessions.set_prices(asked.store, table)
     return asked.ask("sessions.prices")
 
 
-def _languages(asked: Asked) -> Any:
-    if wanted := asked.take("names"):
+def _languages(asked: CommandRun) -> Any:
+    if wanted := asked.pop("names"):
         asked.store.set_languages(wanted)
     return asked.store.languages
 
 
-def _import(asked: Asked) -> Any:
+def _import(asked: CommandRun) -> Any:
     source = asked.values.get("path") or asked.values.get("source") or asked.values.get("folder")
     with common.progress_bar(f"importing {source}") as progress:
         done = asked.call(progress=progress)
@@ -535,11 +535,11 @@ def _import(asked: Asked) -> Any:
     return done
 
 
-def _ingest(form: str | None) -> Callable[[Asked], Any]:
-    def act(asked: Asked) -> Any:
+def _ingest(form: str | None) -> Callable[[CommandRun], Any]:
+    def act(asked: CommandRun) -> Any:
         from graphstore.sessions import sessions
 
-        follow, every, path = asked.take("follow", "every", "path")
+        follow, every, path = asked.pop("follow", "every", "path")
         how = {"analyze": sessions.builtin, **_asking_a_model(asked), **asked.values, "format": form}
         if follow:
             following = sessions.Following(asked.store, path, **how)
@@ -553,9 +553,9 @@ def _ingest(form: str | None) -> Callable[[Asked], Any]:
     return act
 
 
-def _asking_a_model(asked: Asked) -> dict[str, Any]:
+def _asking_a_model(asked: CommandRun) -> dict[str, Any]:
     """The analyser that asks the model of a service, where one is named."""
-    url, model, budget = asked.take("analyzer_url", "analyzer_model", "analyzer_budget")
+    url, model, budget = asked.pop("analyzer_url", "analyzer_model", "analyzer_budget")
     if url is None and model is None:
         return {}
     if url is None or model is None:
@@ -568,12 +568,12 @@ def _asking_a_model(asked: Asked) -> dict[str, Any]:
     return {"analyze": sessions.ModelAnalyser(ChatClient(url, model, key=key_in()), budget=budget)}
 
 
-def _reanalyze(asked: Asked) -> Any:
+def _reanalyze(asked: CommandRun) -> Any:
     with common.progress_bar("analysing") as progress:
         return asked.call(progress=progress)
 
 
-def _index_soul(asked: Asked) -> Any:
+def _index_soul(asked: CommandRun) -> Any:
     done = asked.call()
     asked.is_refused = bool(done.problems)
     return done
@@ -582,249 +582,249 @@ def _index_soul(asked: Asked) -> Any:
 # ---- the commands -----------------------------------------------------------------------------
 
 _ROWS = {
-    "format": Word("How to print the rows. [table]", type="table|json|csv"),
-    "output": Word("Write them to a new .parquet, .csv or .jsonl instead.", "FILE", type="text", flag="-o"),
+    "format": Help("How to print the rows. [table]", type="table|json|csv"),
+    "output": Help("Write them to a new .parquet, .csv or .jsonl instead.", "FILE", type="text", flag="-o"),
 }
-_PARAM = Word("A parameter, $NAME in the text (may be repeated).", "NAME=VALUE", type="many")
-_STORAGE = Word(
+_PARAM = Help("A parameter, $NAME in the text (may be repeated).", "NAME=VALUE", type="many")
+_STORAGE = Help(
     "A setting of the object store, such as AWS_ENDPOINT_URL=…, beside those of the environment (may be repeated).",
     "KEY=VALUE",
     type="many",
 )
-_ADDRESS = Word("Where the tables are: a folder, or s3://bucket/path.", "URI", is_required=True)
-_OFTEN = Word("How often to look for what is new. [1]", "SECONDS", type="seconds")
+_ADDRESS = Help("Where the tables are: a folder, or s3://bucket/path.", "URI", is_required=True)
+_OFTEN = Help("How often to look for what is new. [1]", "SECONDS", type="seconds")
 _EXPORTED = (
     "The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
     "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, delta, gexf-timeline, prov-json, "
     "prov-xml, prov-n, prov-o). [graphstore]"
 )
-_LAST, _WHY = Word("At most so many, the newest."), Word("Why it was decided so.", "WHY")
-_SINCE = Word("1h, 7d, 2w, a time, or A..B.", "WINDOW")
-_SPAN = {"since": Word("Begun then or later.", "TIME"), "until": Word("Begun before.", "TIME")}
+_LAST, _WHY = Help("At most so many, the newest."), Help("Why it was decided so.", "WHY")
+_SINCE = Help("1h, 7d, 2w, a time, or A..B.", "WINDOW")
+_SPAN = {"since": Help("Begun then or later.", "TIME"), "until": Help("Begun before.", "TIME")}
 _FORMAT = {"table": "table|json|csv", "changes": "table|cloudevents"}
-_EVERY = Word("Only nodes of this kind.")
-_TOPIC = {"scope": Word("Only nodes of this scope.")}
+_EVERY = Help("Only nodes of this kind.")
+_TOPIC = {"scope": Help("Only nodes of this scope.")}
 _MAPPED = {
-    "path": Word("One JSON object a line.", "FILE"),
-    "mapping": Word("", type="file", is_required=True),
+    "path": Help("One JSON object a line.", "FILE"),
+    "mapping": Help("", type="file", is_required=True),
 }
 _SESSION_FILES = {
-    "analyzer_url": Word("Ask a language model: a service with OpenAI's chat completions.", "URL"),
-    "analyzer_model": Word(
+    "analyzer_url": Help("Ask a language model: a service with OpenAI's chat completions.", "URL"),
+    "analyzer_model": Help(
         "The name of its model. The key is that of GRAPHSTORE_LLM_KEY or OPENAI_API_KEY.", "NAME"
     ),
-    "analyzer_budget": Word("Tokens it may take in all.", type="int"),
-    "path": Word("A session file, or a folder with such files.", "PATH", type="place"),
-    "follow": Word("Go on: print what is written from now on, until interrupted.", type="bool"),
-    "every": Word("How often to look. [2]", "SECONDS", type="float"),
+    "analyzer_budget": Help("Tokens it may take in all.", type="int"),
+    "path": Help("A session file, or a folder with such files.", "PATH", type="place"),
+    "follow": Help("Go on: print what is written from now on, until interrupted.", type="bool"),
+    "every": Help("How often to look. [2]", "SECONDS", type="float"),
 }
 _LISTED = (
     # read
     Command("search", READ, "Find things by words, and what is linked to them.", "recall.recall", _search, old="recall",
         without="fan_out hop_weight rrf along direction", words={
-            "text": Word("Some words.", "TEXT"), "kinds": Word("Only things of this kind or type (may be repeated)."),
-            "tag": Word("Only what has this tag (may be repeated)."), "key": Word("Only of this slot (may be repeated)."),
-            "scope": Word("Only of this scope (may be repeated)."), "author": Word("Only what they said (may be repeated)."),
-            "source": Word("Only from what begins so (may be repeated)."),
-            "standing": Word("Only what stands so; any: also what does not stand (may be repeated)."),
-            "since": Word("Only what began or happened from then on.", "TIME"), "until": Word("Only what began or happened before then.", "TIME"),
-            "recorded_since": Word("Only what was recorded from then on.", "TIME"), "recorded_until": Word("Only what was recorded before then.", "TIME"),
-            "decay": Word("What is old counts less: half after so many days.", "DAYS", type="float"),
-            "layers": Word("Only what memory has in this layer (may be repeated).", flag="--layer", type="many"),
-            "user": Word("Only what memory has of this user, and of no user."), "embedder": EMBEDDER}),
+            "text": Help("Some words.", "TEXT"), "kinds": Help("Only things of this kind or type (may be repeated)."),
+            "tag": Help("Only what has this tag (may be repeated)."), "key": Help("Only of this slot (may be repeated)."),
+            "scope": Help("Only of this scope (may be repeated)."), "author": Help("Only what they said (may be repeated)."),
+            "source": Help("Only from what begins so (may be repeated)."),
+            "standing": Help("Only what stands so; any: also what does not stand (may be repeated)."),
+            "since": Help("Only what began or happened from then on.", "TIME"), "until": Help("Only what began or happened before then.", "TIME"),
+            "recorded_since": Help("Only what was recorded from then on.", "TIME"), "recorded_until": Help("Only what was recorded before then.", "TIME"),
+            "decay": Help("What is old counts less: half after so many days.", "DAYS", type="float"),
+            "layers": Help("Only what memory has in this layer (may be repeated).", flag="--layer", type="many"),
+            "user": Help("Only what memory has of this user, and of no user."), "embedder": EMBEDDER}),
     Command("get", READ, "One thing with all that touches it.", "inspect", old="show"),
     Command("links", READ, "What a thing is linked to, both ways.", "links_from", _links, words={
-        "direction": Word("Which way. [both]", type="out|back|both")}),
+        "direction": Help("Which way. [both]", type="out|back|both")}),
     Command("what-superseded", READ, "What took its place, by whom and why.", "what_superseded", old="superseded", words={
-        "id": Word("An id; ID-v1 for one version.", "ID")}),
+        "id": Help("An id; ID-v1 for one version.", "ID")}),
     Command("why", READ, "What led to it.", "causes"),
     Command("effects", READ, "What it led to.", "effects"),
     Command("walk", READ, "What is around it, nearest first.", "walk"),
     Command("path", READ, "How one thing leads to another, in time.", "path", _path, words={
-        "source": Word("Where the path begins.", "FROM", type="id"), "target": Word("Where it ends.", "TO"),
-        "by": Word("Fewest hops, or earliest arrival.", flag="--by"), "every": Word("Every path, the fewest hops first.", flag="--all", type="bool")}),
+        "source": Help("Where the path begins.", "FROM", type="id"), "target": Help("Where it ends.", "TO"),
+        "by": Help("Fewest hops, or earliest arrival.", flag="--by"), "every": Help("Every path, the fewest hops first.", flag="--all", type="bool")}),
     Command("topic", READ, "All statements about a topic: past, current and planned.", "topics.topic", show=_text, words=_TOPIC),
     Command("latest-on", READ, "What stands on a topic, since when, and what was before.", "topics.latest_on", show=_text, old="latest", words=_TOPIC),
     Command("query", READ, "Ask in Cypher, at a coordinate.", "query", _query, old="cypher", check=_check_query, places="text", without="cypher", words={
-        "text": Word("What to ask; - reads standard input.", "CYPHER", type="text"),
-        "recipe": Word("A question that comes with the package, instead; an unknown one lists them.", "NAME", type="text"),
-        "tables": Word("The whole history, periods as columns.", type="bool"),
-        "param": Word("A parameter (may be repeated).", "NAME=VALUE", type="many"),
+        "text": Help("What to ask; - reads standard input.", "CYPHER", type="text"),
+        "recipe": Help("A question that comes with the package, instead; an unknown one lists them.", "NAME", type="text"),
+        "tables": Help("The whole history, periods as columns.", type="bool"),
+        "param": Help("A parameter (may be repeated).", "NAME=VALUE", type="many"),
         **_ROWS}),
     Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _written("review"), at=True, words={
-        "settled": Word("Also what is decided, or over.", type="bool"), "limit": Word("At most so many of each. [100]", type="int")}),
+        "settled": Help("Also what is decided, or over.", type="bool"), "limit": Help("At most so many of each. [100]", type="int")}),
     Command("grounds", READ, "What it rests on, and how much of that still stands.", "grounds", show=_text),
     Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
-        "limit": Word("At most so many. [100]")}),
+        "limit": Help("At most so many. [100]")}),
     Command("readers-of", READ, "Whose recorded answers contained a thing, and when.", "readers_of", show=_or("nobody's, as far as it is recorded."), places="id", words={
-        "id": Word("An id; of one the store made a unique beginning (6 characters or more). [what --tx invalidated]", "ID", type="id"),
-        "tx": Word("Only answers before that transaction.", "TX", "--tx")}),
+        "id": Help("An id; of one the store made a unique beginning (6 characters or more). [what --tx invalidated]", "ID", type="id"),
+        "tx": Help("Only answers before that transaction.", "TX", "--tx")}),
     Command("sql", READ, "Ask the whole history in the SQL of DuckDB.", "", file_commands.sql, places="text", words={
-        "text": Word("What is asked of nodes, versions, events, occurrences, links, operations, and of node_as_of(valid, tx), link_as_of, event_as_of, "
+        "text": Help("What is asked of nodes, versions, events, occurrences, links, operations, and of node_as_of(valid, tx), link_as_of, event_as_of, "
             "succession_as_of(id, valid, tx) and node_diff; - reads it from standard input.", "TEXT", is_required=True),
-        "param": _PARAM, "tx": Word("As the store knew it then. [now]", "TIME"), "output": _ROWS["output"]}),
+        "param": _PARAM, "tx": Help("As the store knew it then. [now]", "TIME"), "output": _ROWS["output"]}),
     # write
     Command("add-node", WRITE, "Add something new.", "add_node", _add, old="add", words={
-        "id": Word("Its id. [a new one]", type="text"), "kind": Word("What sort of thing: fact, decision, file, …", "KIND")}),
+        "id": Help("Its id. [a new one]", type="text"), "kind": Help("What sort of thing: fact, decision, file, …", "KIND")}),
     Command("revise", WRITE, "Give a better description, for all or part of its time.", "revise", show=_node("revised"), words={
-        "tags": Word("A tag (may be repeated). [as before]")}),
+        "tags": Help("A tag (may be repeated). [as before]")}),
     Command("amend", WRITE, "Change single fields, where it holds.", "amend", show=_node("amended")),
     Command("supersede", WRITE, "The world moved on: OLD was true until NEW began.", "supersede", _supersede, without="more", words={
-        "old": Word("What is replaced: one id or several.", "OLD...", type="ids"), "by": Word("", type="id")}),
+        "old": Help("What is replaced: one id or several.", "OLD...", type="ids"), "by": Help("", type="id")}),
     Command("end", WRITE, "It was true until then.", "end", _end("ended")),
     Command("retract", WRITE, "It was never true, over all or part of its time.", "retract", _end("retracted"), words={
-        "reason": Word("Why it should not have been recorded.", "WHY")}),
+        "reason": Help("Why it should not have been recorded.", "WHY")}),
     Command("undo", WRITE, "Take back one transaction, or all since one.", "undo", _undo, places="tx", without="author", words={
-        "tx": Word("Its tx, as changes shows it.", "TX"), "since": Word("Instead: this transaction and all later ones, as after a wrong clock.", "TX"), "reason": Word("Why it should not have been written.", "WHY")}),
-    Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Word("What was looked at.", "WHY")}),
+        "tx": Help("Its tx, as changes shows it.", "TX"), "since": Help("Instead: this transaction and all later ones, as after a wrong clock.", "TX"), "reason": Help("Why it should not have been written.", "WHY")}),
+    Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Help("What was looked at.", "WHY")}),
     Command("fold", WRITE, "Sum up several things in one.", "fold", _fold, _node("folded into")),
     Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, words={
-        "topic": Word("Only what has this tag or key.", flag="--topic"),
-        "apply": Word("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),
+        "topic": Help("Only what has this tag or key.", flag="--topic"),
+        "apply": Help("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),
     Command("link", WRITE, "Join two things: SOURCE KIND TARGET.", "link", without="id", words={
-        "source": Word("The id the sentence begins with.", "SOURCE", type="id"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
+        "source": Help("The id the sentence begins with.", "SOURCE", type="id"), "kind": Help("supersedes, caused_by, contradicts, …", "KIND")}),
     Command("unlink", WRITE, "Stop believing a link, or all that say so.", "unlink", _unlink,
         lambda asked, found: f"unlinked {found['unlinked']}.", places="link_id", words={
-        "source": Word("Instead of LINK_ID: the id the sentence begins with.", "SOURCE", type="id"), "kind": Word("Its kind.", "KIND"),
-        "target": Word("The id it ends with.", "TARGET", type="id")}),
+        "source": Help("Instead of LINK_ID: the id the sentence begins with.", "SOURCE", type="id"), "kind": Help("Its kind.", "KIND"),
+        "target": Help("The id it ends with.", "TARGET", type="id")}),
     Command("record-event", WRITE, "Record that something happened.", "record_event", show=_event, old="event", places="type description", words={
-        "type": Word("What sort of event: commit, error, deploy, …", "TYPE", is_required=True),
-        "description": Word("What happened.", "DESCRIPTION", is_required=True), "id": Word("Its id. [a new one]", type="text"),
-        "authorized": Word("Whether it was authorized.", flag="--authorized/--unauthorized")}),
+        "type": Help("What sort of event: commit, error, deploy, …", "TYPE", is_required=True),
+        "description": Help("What happened.", "DESCRIPTION", is_required=True), "id": Help("Its id. [a new one]", type="text"),
+        "authorized": Help("Whether it was authorized.", flag="--authorized/--unauthorized")}),
     Command("record-message", WRITE, "Record a message on the timeline.", "timeline.record_message", show=_message, old="message", places="type text", words={
-        "type": Word("TEXT, AUDIO, IMAGE, SYSTEM, or another.", "TYPE"), "text": Word("What it says; may be empty beside a medium.", "TEXT"),
-        "id": Word("Its id. [a new one]", type="text"), "authorized": Word("It was not authorized.", flag="--unauthorized"),
-        "related_to": Word("What it is about (may be repeated).", "ID")}),
+        "type": Help("TEXT, AUDIO, IMAGE, SYSTEM, or another.", "TYPE"), "text": Help("What it says; may be empty beside a medium.", "TEXT"),
+        "id": Help("Its id. [a new one]", type="text"), "authorized": Help("It was not authorized.", flag="--unauthorized"),
+        "related_to": Help("What it is about (may be repeated).", "ID")}),
     Command("memorize", WRITE, "Record messages, with the dates and tags in them.", "topics.memorize", _memorize, _memorized, without="kind", words={
-        "messages": Word("Messages: a JSON list, or an object a line; - standard input.", "FILE", type="text"), "timezone": Word("")}),
+        "messages": Help("Messages: a JSON list, or an object a line; - standard input.", "FILE", type="text"), "timezone": Help("")}),
     Command("resolve", WRITE, "Decide a contradiction.", "resolve", _resolve, places="one other", words={
-        "one": Word("One of two that contradict each other.", "ONE", "", "id", True), "other": Word("The other.", "OTHER", "", "id", True),
+        "one": Help("One of two that contradict each other.", "ONE", "", "id", True), "other": Help("The other.", "OTHER", "", "id", True),
         "reason": _WHY}),
     Command("sweep", WRITE, "Ask for links among what is new, and forget what is old.", "sweep", places="", words={
-        "extractor": Word("What proposes links; none: upkeep only.", "MODULE:FUNCTION", type="function"),
-        "judge": Word("What judges whether alike things contradict each other.", "MODULE:FUNCTION", type="function"),
-        "since": Word("Ask about what was recorded after. [the last sweep]", "TIME")}),
+        "extractor": Help("What proposes links; none: upkeep only.", "MODULE:FUNCTION", type="function"),
+        "judge": Help("What judges whether alike things contradict each other.", "MODULE:FUNCTION", type="function"),
+        "since": Help("Ask about what was recorded after. [the last sweep]", "TIME")}),
     Command("evict", WRITE, "Forget what is too old to keep: tombstones stay.", "evict", _evict, check=_check_evict, without="ids reason", words={
-        "before": Word("What happened last before then.", "TIME"), "kinds": Word("Only events of this type, nodes of this kind (may be repeated)."),
-        "older_than": Word("What is older: 90d, 4w, 12h.", "AGE")}),
+        "before": Help("What happened last before then.", "TIME"), "kinds": Help("Only events of this type, nodes of this kind (may be repeated)."),
+        "older_than": Help("What is older: 90d, 4w, 12h.", "AGE")}),
     Command("erase", WRITE, "Remove a content from every file, for good.", "erase", _erase, without="author", check=_check_erase, words={
-        "id": Word("The whole id.", "ID", type="text"), "reason": Word("Why it must not be kept.", "WHY"), "yes": Word("Do not ask.", type="bool")}),
+        "id": Help("The whole id.", "ID", type="text"), "reason": Help("Why it must not be kept.", "WHY"), "yes": Help("Do not ask.", type="bool")}),
     # time
     Command("history", TIME, "Every version of a node over all valid time.", "history",
-        lambda asked: asked.ask("versions" if asked.take("every") else "history", **asked.values),
-        words={"every": Word("Also what was once believed.", flag="--all", type="bool")}),
+        lambda asked: asked.ask("versions" if asked.pop("every") else "history", **asked.values),
+        words={"every": Help("Also what was once believed.", flag="--all", type="bool")}),
     Command("link-history", TIME, "Every period over which a link is believed.", "link_history", words={
-        "source": Word("The id the sentence begins with.", "SOURCE", type="id"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
+        "source": Help("The id the sentence begins with.", "SOURCE", type="id"), "kind": Help("supersedes, caused_by, contradicts, …", "KIND")}),
     Command("diff", TIME, "What changed between two versions, field by field.", "diff"),
     Command("timeline", TIME, "Messages, newest first, a page at a time.", "timeline.messages", _timeline, _written("timeline"), check=_check_cursor, words={
-        "since": Word("From then on: a time, or 2h, 7d, 4w ago.", "TIME"), "limit": _LAST,
-        "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"), "text": Word("Only what says these words.", "WORDS"),
-        "cursor": Word("Go on after the page that ended with it.")}),
+        "since": Help("From then on: a time, or 2h, 7d, 4w ago.", "TIME"), "limit": _LAST,
+        "authorized": Help("Only those that were, or were not.", flag="--authorized/--unauthorized"), "text": Help("Only what says these words.", "WORDS"),
+        "cursor": Help("Go on after the page that ended with it.")}),
     Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_written("report"), words={
-        "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID", type="id"),
-        "status": Word("Only those that are active, resolved or superseded."), "every": Word("Messages, spans and outcomes too."),
-        "origin": Word("Only what the system or an agent told."), "agent": Word("Only what this agent told.")}),
+        "since": _SINCE, "timezone": Help("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Help("Only what is linked with it.", "ID", type="id"),
+        "status": Help("Only those that are active, resolved or superseded."), "every": Help("Messages, spans and outcomes too."),
+        "origin": Help("Only what the system or an agent told."), "agent": Help("Only what this agent told.")}),
     Command("trace", TIME, "The spans of a trace as a tree.", "timeline.trace", _trace, words={
-        "trace_id": Word("A trace's id; of 32 hexadecimal digits a unique beginning (6 or more).", "ID")}),
+        "trace_id": Help("A trace's id; of 32 hexadecimal digits a unique beginning (6 or more).", "ID")}),
     Command("over", TIME, "Counts, sums, values or changes at each step of a time.", "", _over, at=True, places="what", words={
-        "what": Word("What is asked at each step.", "WHAT", type="count|sum|avg|min|max|first|last|changes", is_required=True),
-        "kind": Word("Only nodes of this kind."), "field": Word("Of which field."), "since": Word("From then on. [30d]", "TIME"), "until": Word("Before then. [now]", "TIME"),
-        "step": Word("Such as 1 day, 1 month. [1 day]"), "axis": Word("Along which time. [valid]", type="valid|tx"), "by": Word("For each value of this field."),
+        "what": Help("What is asked at each step.", "WHAT", type="count|sum|avg|min|max|first|last|changes", is_required=True),
+        "kind": Help("Only nodes of this kind."), "field": Help("Of which field."), "since": Help("From then on. [30d]", "TIME"), "until": Help("Before then. [now]", "TIME"),
+        "step": Help("Such as 1 day, 1 month. [1 day]"), "axis": Help("Along which time. [valid]", type="valid|tx"), "by": Help("For each value of this field."),
         **_ROWS}),
     Command("changes", TIME, "What each transaction did, oldest first.", "changes", _changes, words={
-        "format": Word("A table, or a CloudEvent a line for each transaction. [table]", type="table|cloudevents")}),
-    Command("snapshot", TIME, "Give the present coordinate a name, for ever.", "snapshot", words={"name": Word("The name, for --as-of.", "NAME")}),
+        "format": Help("A table, or a CloudEvent a line for each transaction. [table]", type="table|cloudevents")}),
+    Command("snapshot", TIME, "Give the present coordinate a name, for ever.", "snapshot", words={"name": Help("The name, for --as-of.", "NAME")}),
     Command("snapshots", TIME, "The coordinates that have a name, for --as-of.", "snapshots", show=_or("no coordinate has a name.")),
     Command("branch", TIME, "Begin a line of belief of its own.", "branch", _branch),
     Command("branches", TIME, "The branches there are.", "branches"),
     Command("compare", TIME, "What a branch and the trunk differ in, now.", "compare", lambda asked: asked.store.compare(asked.values["name"]), words={
-        "name": Word("The branch's name.", "NAME", is_required=True)}, at=False),
+        "name": Help("The branch's name.", "NAME", is_required=True)}, at=False),
     Command("without", TIME, "What would be believed had something never been recorded: the difference.", "without",
         lambda asked: _without(asked), _text, places="", words={
-        "source": Word("All that gives this source.", "NAME"), "author": Word("All that they did.", "NAME"), "id": Word("All that was done to it.", "ID"),
-        "tx": Word("All of this transaction.", "TX")}),
+        "source": Help("All that gives this source.", "NAME"), "author": Help("All that they did.", "NAME"), "id": Help("All that was done to it.", "ID"),
+        "tx": Help("All of this transaction.", "TX")}),
     Command("merge", TIME, "Bring a branch over, all or nothing.", "merge", _merge, _text, words={
-        "decide": Word("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
-        "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
+        "decide": Help("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
+        "every": Help("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
     Command("pull", TIME, "Take over on a branch what the trunk has.", "pull", _pull, _text, words={
-        "decide": Word("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
-        "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
+        "decide": Help("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
+        "every": Help("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
     Command("delete-branch", TIME, "Delete a branch; what was merged of it stays.", "delete_branch", _delete_branch),
     # sessions
     Command("sessions list", SESSIONS, "The sessions that are known, the first first.", "sessions.listed", words={
-        "project": Word("Only those of this folder."), **_SPAN, "every": Word("Sub-agents and start-ups too.", flag="--all")}),
+        "project": Help("Only those of this folder."), **_SPAN, "every": Help("Sub-agents and start-ups too.", flag="--all")}),
     Command("sessions work-on", SESSIONS, "What was done, by day and session.", "sessions.work_on", show=_text, old="work", places="project", words={
-        "project": Word("Its path, or the end of it. [all]", "PROJECT"), **_SPAN}),
+        "project": Help("Its path, or the end of it. [all]", "PROJECT"), **_SPAN}),
     Command("sessions search", SESSIONS, "Which pieces of work say some words.", "sessions.search", show=_text, words={
-        "text": Word("All these words.", "TEXT"), **_SPAN, "limit": Word("At most so many, the latest.")}),
+        "text": Help("All these words.", "TEXT"), **_SPAN, "limit": Help("At most so many, the latest.")}),
     Command("sessions files", SESSIONS, "Who touched a file, when and why.", "sessions.files", show=_text, words={
-        "path": Word("Its path, or the end of it.", "PATH"), **_SPAN}),
+        "path": Help("Its path, or the end of it.", "PATH"), **_SPAN}),
     Command("sessions find-by-entry", SESSIONS, "The segment that holds an entry of a session.", "sessions.find_by_entry", words={
-        "session": Word("The session's own id.", "SESSION"), "entry": Word("The entry's id.", "ENTRY")}),
+        "session": Help("The session's own id.", "SESSION"), "entry": Help("The entry's id.", "ENTRY")}),
     Command("sessions decisions", SESSIONS, "Which decisions stand.", "sessions.decisions", show=_text, words=_SPAN),
     Command("sessions lessons", SESSIONS, "Which lessons apply, the surest first.", "sessions.lessons", show=_text, places="tags", words={
-        "tags": Word("Lessons with any of these. [all]", "TAG..."), **_SPAN}),
+        "tags": Help("Lessons with any of these. [all]", "TAG..."), **_SPAN}),
     Command("sessions recurring-errors", SESSIONS, "Which errors recur across sessions.", "sessions.recurring_errors", show=_text, old="errors", words={
-        "at_least": Word("In so many sessions."), **_SPAN}),
+        "at_least": Help("In so many sessions."), **_SPAN}),
     Command("sessions lineage", SESSIONS, "What a session was forked from, and what from it.", "sessions.lineage", show=_text, words={
-        "session_or_node": Word("The id of a session or a segment.", "ID", type="id")}),
+        "session_or_node": Help("The id of a session or a segment.", "ID", type="id")}),
     Command("sessions costs", SESSIONS, "What sessions took: money and tokens.", "sessions.costs", show=_text, words={
-        "by": Word("What to sum by.", type="project|model|session|day"), **_SPAN}),
+        "by": Help("What to sum by.", type="project|model|session|day"), **_SPAN}),
     Command("sessions correct", SESSIONS, "Correct what an analyser said of a segment.", "sessions.correct", show=_node("corrected"), words={
-        "id": Word("The segment.", "ID", type="id"), "changes": Word('Such as {"content": {"outcome": "failed"}}.', "OBJECT", type="json")}),
+        "id": Help("The segment.", "ID", type="id"), "changes": Help('Such as {"content": {"outcome": "failed"}}.', "OBJECT", type="json")}),
     Command("sessions prices", SESSIONS, "What models cost: shown, or set.", "sessions.prices", _prices, _as_it_is(str), places="table", words={
-        "table": Word('Instead of those set: {"claude-*": {"input": 3, "output": 15}}, dollars a million tokens.', "OBJECT", type="json")}, writes=bool),
+        "table": Help('Instead of those set: {"claude-*": {"input": 3, "output": 15}}, dollars a million tokens.', "OBJECT", type="json")}, writes=bool),
     Command("connect", SESSIONS, "Link segments that have to do with each other.", "sessions.connect", show=_text, without="now"),
     Command("reanalyze", SESSIONS, "Describe sessions anew, from their files.", "sessions.reanalyze", _reanalyze, _text),
     Command("sessions stats", SESSIONS, "What a session file holds, and what the session took. What it copied from its parent is counted apart.", "", file_commands.session_stats,
         lambda asked, found: file_commands.statistics_text(found), places="file", on="", words={
-            "file": Word("A session file of pi or Claude Code.", "FILE", type="file", is_required=True),
-            "parent": Word("The file it was forked from.", type="file")}),
+            "file": Help("A session file of pi or Claude Code.", "FILE", type="file", is_required=True),
+            "parent": Help("The file it was forked from.", type="file")}),
     # memory
     Command("remember", MEMORY, "Keep a text in memory.", "memory.remember", _remember, _node("remembered"), words={
-        "text": Word("What to keep in memory.", "TEXT"), "key": Word("The slot it is the value of: the one before ends."), "embedder": EMBEDDER}),
+        "text": Help("What to keep in memory.", "TEXT"), "key": Help("The slot it is the value of: the one before ends."), "embedder": EMBEDDER}),
     Command("working", MEMORY, "The scratchpad of a user and thread, read or written.", "working.get", _working,
         _as_it_is(lambda found: "nothing" if found is None else found.text), _check_working, places="", words={
-            "user": Word("Whose it is.", "USER"), "thread": Word("In which thread. [the user's, in every thread]"),
-            "set": Word("Hold this from now on.", "TEXT"), "append": Word("Add a line.", "TEXT"), "clear": Word("Hold nothing any more.", type="bool")},
+            "user": Help("Whose it is.", "USER"), "thread": Help("In which thread. [the user's, in every thread]"),
+            "set": Help("Hold this from now on.", "TEXT"), "append": Help("Add a line.", "TEXT"), "clear": Help("Hold nothing any more.", type="bool")},
         writes=lambda values: bool(values.keys() & {"set", "append", "clear"})),
     Command("context", MEMORY, "What an agent is given before it answers.", "context.context", _context,
         _as_it_is(lambda found: found.text.removesuffix("\n")), without="k conversation", places="", words={
-            "user": Word("Whose it is.", "USER"), "embedder": EMBEDDER}),
+            "user": Help("Whose it is.", "USER"), "embedder": EMBEDDER}),
     Command("lifecycle", MEMORY, "Evict what memory has kept long enough.", "lifecycle.run", _lifecycle, words={
-        "dry_run": Word("Only say what would go.", type="bool")}, writes=lambda values: "dry_run" not in values),
+        "dry_run": Help("Only say what would go.", type="bool")}, writes=lambda values: "dry_run" not in values),
     Command("embedder", MEMORY, "What finds texts by their meaning too: shown, or set.", "memory.embedding", _embedder, _as_it_is(str), places="name", words={
-        "name": Word("Use this one from now on, and make its vectors: wordllama, fastembed or openai (with a model).", "EMBEDDER"),
-        "off": Word("Use none: texts are found by their words alone.", type="bool")}, writes=bool),
+        "name": Help("Use this one from now on, and make its vectors: wordllama, fastembed or openai (with a model).", "EMBEDDER"),
+        "off": Help("Use none: texts are found by their words alone.", type="bool")}, writes=bool),
     Command("reembed", MEMORY, "Make the missing vectors of the store's model, or of one that is named.", "", _reembed, words={
         "embedder": EMBEDDER}, places="", writes=lambda values: True),
     Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, at=True),
     Command("index soul", MEMORY, "Read the files an agent lives by.", "memory.index_soul", _index_soul, _as_it_is(str), words={
-        "user": Word("Whose agent lives by them. [everybody's]")}),
+        "user": Help("Whose agent lives by them. [everybody's]")}),
     # stores
     Command("init", STORES, "Make an empty store.", "", _init, creates=True, writes=lambda values: True),
     Command("stats", STORES, "How much a store holds.", "stats"),
     Command("retention", STORES, "How long events are kept: shown, or set.", "set_retention", _retention, _kept, _check_retention, words={
-        "forget_none": Word("Keep everything for ever.", type="bool")}, writes=bool),
+        "forget_none": Help("Keep everything for ever.", type="bool")}, writes=bool),
     Command("trust", STORES, "How far each class of sources is trusted: shown, or set.", "trust", _trust, _or("every source is trusted alike."),
-        places="ranks", words={"ranks": Word("Rank these source classes anew.", "CLASS=RANK...", type="many")}, writes=bool),
+        places="ranks", words={"ranks": Help("Rank these source classes anew.", "CLASS=RANK...", type="many")}, writes=bool),
     Command("languages", STORES, "The languages texts are searched in: shown, or set.", "languages", _languages, _one_a_line, places="names", words={
-        "names": Word("Search in these, as Snowball names them.", "LANGUAGE...", type="many")}, writes=bool),
+        "names": Help("Search in these, as Snowball names them.", "LANGUAGE...", type="many")}, writes=bool),
     Command("import git", STORES, "A repository's history: files, versions, commits.", "imports.import_git", _import, _text, without="ref", creates=True, words={
-        "path": Word("The repository.", "PATH")}),
+        "path": Help("The repository.", "PATH")}),
     Command("import jsonl", STORES, "Records, one JSON object a line.", "imports.import_jsonl", _import, _text, creates=True, places="path", words=_MAPPED),
     Command("import csv", STORES, "Records, one row each.", "imports.import_csv", _import, _text, creates=True, places="path", words={
-        **_MAPPED, "path": Word("A table with a header.", "FILE")}),
+        **_MAPPED, "path": Help("A table with a header.", "FILE")}),
     Command("import gasoline", STORES, "The event log of Gasoline, with links and retention.", "gasoline.import_gasoline", _import, _text, creates=True, words={
-        "path": Word("An events.jsonl, or a folder with .gasoline.", "PATH")}),
+        "path": Help("An events.jsonl, or a folder with .gasoline.", "PATH")}),
     Command("import otlp", STORES, "Traces of OpenTelemetry: an event for each span.", "otlp.import_otlp", _import, _text, creates=True, words={
-        "source": Word("OTLP/JSON, or protobuf bytes.", "FILE", type="file")}),
+        "source": Help("OTLP/JSON, or protobuf bytes.", "FILE", type="file")}),
     Command("import messages", STORES, "Messages of chats, with the dates and tags in them.", "memobrain.import_messages", _import, _text, creates=True, words={
-        "path": Word("Messages: a JSON list, or an object a line.", "FILE")}),
+        "path": Help("Messages: a JSON list, or an object a line.", "FILE")}),
     Command("import memobrain", STORES, "The thoughts and edges of a MemoBrain graph.", "memobrain.import_memobrain", _import, _text, creates=True, words={
-        "path": Word("A graph that MemoBrain saved as JSON.", "FILE")}),
+        "path": Help("A graph that MemoBrain saved as JSON.", "FILE")}),
     Command("import pi-brain", STORES, "Agent sessions as JSON files, every version of each.", "pi_brain.import_pi_brain", _import, _text, creates=True, words={
-        "folder": Word("One with YYYY/MM/…-v1.json files.", "FOLDER")}),
+        "folder": Help("One with YYYY/MM/…-v1.json files.", "FOLDER")}),
     Command("import pi", STORES, "Sessions of pi: a node per session and segment.", "sessions.ingest", _ingest("pi"), _text, creates=True,
         without="format", words=_SESSION_FILES),
     Command("import sessions", STORES, "Sessions of any agent: pi, Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode.", "sessions.ingest", _ingest(None), _text,
@@ -833,17 +833,17 @@ _LISTED = (
         without="format", words=_SESSION_FILES),
     Command("export", STORES, "Write the whole store to a dump that `restore` reads; or, with --format, what other tools read.", "", file_commands.export,
         check=file_commands.check_export, places="dump", at=True, words={
-            "dump": Word("Where to write it; with --format delta also s3://bucket/path.", "DUMP", is_required=True),
-            "format": Word(_EXPORTED, type="|".join(common.DumpFormat)), "storage": _STORAGE}),
+            "dump": Help("Where to write it; with --format delta also s3://bucket/path.", "DUMP", is_required=True),
+            "format": Help(_EXPORTED, type="|".join(common.DumpFormat)), "storage": _STORAGE}),
     Command("restore", STORES, "Make a new store from a dump.", "", file_commands.restore, places="dump", on="place", words={
-        "dump": Word("What `export` wrote.", "DUMP", type="place", is_required=True)}),
+        "dump": Help("What `export` wrote.", "DUMP", type="place", is_required=True)}),
     Command("copy", STORES, "Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. What is there already is gone on from.", "", file_commands.copy,
         places="source target", on="", words={
-            "source": Word("The address of a store of release 0.1 in PostgreSQL.", "FROM", is_required=True),
-            "target": Word("A folder: a new one, or one with an earlier copy.", "TO", type="text", is_required=True)}),
+            "source": Help("The address of a store of release 0.1 in PostgreSQL.", "FROM", is_required=True),
+            "target": Help("A folder: a new one, or one with an earlier copy.", "TO", type="text", is_required=True)}),
     Command("lake sql", STORES, "Ask Delta tables of a store in the SQL of DuckDB.", "", file_commands.lake_sql, places="uri text", on="", words={
         "uri": _ADDRESS,
-        "text": Word("What is asked, of the tables and views that `graphstore sql` has.", "TEXT", is_required=True),
+        "text": Help("What is asked, of the tables and views that `graphstore sql` has.", "TEXT", is_required=True),
         "param": _PARAM, "storage": _STORAGE}),
     Command("verify", STORES, "Check every line, digest and table of a store. Exit code 1 when something is wrong.", "", file_commands.verify, on="place"),
     Command("compact", STORES, "Give the free pages of a store's file back. It needs twice the room of the file for a moment.", "", file_commands.compact,
@@ -855,34 +855,34 @@ _LISTED = (
     Command("project", STORES, "Keep the graph of a Bolt server, such as Neo4j, as the store has it, until interrupted: at a coordinate, or the whole "
         "history. NEO4J_USERNAME and NEO4J_PASSWORD of the environment let in. Killed and started again it goes on: each row is there once.", "",
         file_commands.project, check=file_commands.check_project, places="uri", at=True, words={
-            "uri": Word("The Bolt server, such as bolt://host:7687 or neo4j+s://host.", "URI", is_required=True),
-            "history": Word("The whole history with both periods, and no coordinate.", type="bool"),
-            "database": Word("Which database of the server.", "NAME"), "once": Word("Write what is new, and end.", type="bool"), "every": _OFTEN}),
+            "uri": Help("The Bolt server, such as bolt://host:7687 or neo4j+s://host.", "URI", is_required=True),
+            "history": Help("The whole history with both periods, and no coordinate.", type="bool"),
+            "database": Help("Which database of the server.", "NAME"), "once": Help("Write what is new, and end.", type="bool"), "every": _OFTEN}),
     Command("demo", STORES, "Import a repository's history and ask it the five questions.", "", file_commands.demo, places="repository", on="", words={
-        "repository": Word("A git repository. [the one here]", "REPOSITORY", type="place"),
-        "folder": Word("Keep the store below this folder. [a temporary one]", type="path"),
-        "team": Word("Instead: two weeks of a made-up team, to look at with `graphstore page`.", type="bool")}),
+        "repository": Help("A git repository. [the one here]", "REPOSITORY", type="place"),
+        "folder": Help("Keep the store below this folder. [a temporary one]", type="path"),
+        "team": Help("Instead: two weeks of a made-up team, to look at with `graphstore page`.", type="bool")}),
     # interfaces
     Command("token add", INTERFACES, "Make a token for the server of a store and print it once: the store keeps only a hash of it.", "",
         file_commands.token_add, places="name", on="place", words={
-            "name": Word("What it is revoked by.", "NAME", is_required=True),
-            "scope": Word("It sees what is of this scope or below. [everything]", "PATH", type="many"),
-            "rights": Word("With scopes: read or write. [read]", "read|write|admin"),
-            "expires": Word("After how many days, such as 90d.", "DAYS"),
-            "record_reads": Word("Record which things the answers to this token contained.", type="bool")}),
+            "name": Help("What it is revoked by.", "NAME", is_required=True),
+            "scope": Help("It sees what is of this scope or below. [everything]", "PATH", type="many"),
+            "rights": Help("With scopes: read or write. [read]", "read|write|admin"),
+            "expires": Help("After how many days, such as 90d.", "DAYS"),
+            "record_reads": Help("Record which things the answers to this token contained.", type="bool")}),
     Command("token list", INTERFACES, "The tokens made by name: rights, scopes and when they expire.", "", file_commands.token_list,
         on="place", show=lambda asked, found: file_commands.token_lines(found)),
     Command("token revoke", INTERFACES, "Let a token in no more, from the next request on.", "", file_commands.token_revoke, lambda asked, found: None,
         places="name", on="place", words={
-        "name": Word("The name it was made by.", "NAME", is_required=True)}),
+        "name": Help("The name it was made by.", "NAME", is_required=True)}),
 )  # fmt: skip
 COMMANDS: dict[str, Command] = {command.name: command for command in _LISTED}
 
 
 def _unlisted() -> Iterator[tuple[str, str]]:
     for one in COMMANDS.values():
-        over, room, method = one.name.rpartition(" ")[0], *one.call.rpartition(".")[::2]
-        of_method = [method] if over in ("", room) and room != one.name else []
+        over, module, method = one.name.rpartition(" ")[0], *one.call.rpartition(".")[::2]
+        of_method = [method] if over in ("", module) and module != one.name else []
         for name in (*one.old.split(), *of_method):
             whole = f"{over} {name.replace('_', '-')}".strip()
             if whole and whole not in COMMANDS:

@@ -14,17 +14,17 @@ from graphstore.cli import common
 from graphstore.cli.pager import echo
 
 if TYPE_CHECKING:
-    from graphstore.cli.made import Asked
+    from graphstore.cli.command_rows import CommandRun
     from graphstore.interchange.bolt import Shown
     from graphstore.interchange.lake import Taken
     from graphstore.sessions.transcripts.transcript import SessionStatistics
 
 
-def demo(asked: "Asked") -> Any:
+def demo(asked: "CommandRun") -> Any:
     """Import a repository's history and ask it five questions; or write the store of a made-up team."""
     from graphstore.cli import demo as tours
 
-    repository, folder, team = asked.take("repository", "folder", "team")
+    repository, folder, team = asked.pop("repository", "folder", "team")
     if team:
         from graphstore.cli import made_up_team
 
@@ -49,9 +49,9 @@ def check_export(values: Mapping[str, Any]) -> None:
         raise typer.BadParameter("only --format delta writes into an object store; no other takes --storage.")
 
 
-def export(asked: "Asked") -> Any:
+def export(asked: "CommandRun") -> Any:
     """Write a store in a format."""
-    dump, name, storage = asked.take("dump", "format", "storage")
+    dump, name, storage = asked.pop("dump", "format", "storage")
     form, place = common.DumpFormat(name or "graphstore"), common.shown(asked.path)
     with common.progress_bar(f"exporting {place}"):
         if form is common.DumpFormat.pi_brain:
@@ -68,7 +68,7 @@ def export(asked: "Asked") -> Any:
 
 
 def _exported(
-    asked: "Asked", dump: str, form: common.DumpFormat, settings: Mapping[str, str]
+    asked: "CommandRun", dump: str, form: common.DumpFormat, settings: Mapping[str, str]
 ) -> tuple[int, str]:
     """Write a store in a format. Returns how many, of what."""
     if form is common.DumpFormat.graphstore:
@@ -96,12 +96,12 @@ def _exported(
     return formats.export(asked.store, dump, format=form.value, tx=known), chosen.counted
 
 
-def restore(asked: "Asked") -> Any:
+def restore(asked: "CommandRun") -> Any:
     """Make a new store from a dump."""
     import graphstore
 
     store = asked.path
-    with common.progress_bar(f"restoring {store}"), graphstore.restore(asked.take("dump"), store) as restored:
+    with common.progress_bar(f"restoring {store}"), graphstore.restore(asked.pop("dump"), store) as restored:
         notices = restored.notices
     for notice in notices:
         common.note(notice)
@@ -111,12 +111,12 @@ def restore(asked: "Asked") -> Any:
     return stats
 
 
-def copy(asked: "Asked") -> Any:
+def copy(asked: "CommandRun") -> Any:
     """Copy a store of release 0.1 from PostgreSQL into a folder."""
     import graphstore
 
     with common.progress_bar("copying"):
-        done = graphstore.copy(*asked.take("source", "target"))
+        done = graphstore.copy(*asked.pop("source", "target"))
     asked.words = f"copied {done.lines} of {done.total} lines, the last with the digest {done.digest}."
     return done._asdict()
 
@@ -124,21 +124,21 @@ def copy(asked: "Asked") -> Any:
 # ---- SQL ----------------------------------------------------------------------------------------
 
 
-def sql(asked: "Asked") -> Any:
+def sql(asked: "CommandRun") -> Any:
     """Ask the whole history in SQL."""
     from graphstore.interchange.sql import ask
 
-    text, params, tx, file = asked.take("text", "param", "tx", "output")
+    text, params, tx, file = asked.pop("text", "param", "tx", "output")
     known = common.view_at(asked.store, None, tx).at.tx
     found = ask(asked.store, common.text_or_input(text), common.parameters(params or ()), tx=known)
     return asked.rows(found, file=file)
 
 
-def lake_sql(asked: "Asked") -> Any:
+def lake_sql(asked: "CommandRun") -> Any:
     """Ask Delta tables in SQL."""
     from graphstore.interchange import lake
 
-    uri, text, params, storage = asked.take("uri", "text", "param", "storage")
+    uri, text, params, storage = asked.pop("uri", "text", "param", "storage")
     settings = common.storage_settings(storage)
     return asked.rows(lake.ask(uri, text, common.parameters(params or ()), options=settings))
 
@@ -146,7 +146,7 @@ def lake_sql(asked: "Asked") -> Any:
 # ---- whole stores -------------------------------------------------------------------------------
 
 
-def verify(asked: "Asked") -> Any:
+def verify(asked: "CommandRun") -> Any:
     """Check every line, digest and table of a store."""
     import graphstore
 
@@ -163,7 +163,7 @@ def verify(asked: "Asked") -> Any:
     return found
 
 
-def compact(asked: "Asked") -> Any:
+def compact(asked: "CommandRun") -> Any:
     """Give the free pages of a store's file back."""
     import graphstore
 
@@ -178,7 +178,7 @@ def compact(asked: "Asked") -> Any:
     return done._asdict()
 
 
-def rebuild(asked: "Asked") -> Any:
+def rebuild(asked: "CommandRun") -> Any:
     """Make the rows of the ledger from its chain again, and the graph tables with them."""
     place = common.shown(asked.path)
     with (
@@ -194,12 +194,12 @@ def rebuild(asked: "Asked") -> Any:
 # ---- tokens -------------------------------------------------------------------------------------
 
 
-def token_add(asked: "Asked") -> Any:
+def token_add(asked: "CommandRun") -> Any:
     """Make a token for the server of a store."""
     from graphstore.errors import InvalidError
     from graphstore.ledger import tokens
 
-    name, scopes, rights, expires, record_reads = asked.take(
+    name, scopes, rights, expires, record_reads = asked.pop(
         "name", "scope", "rights", "expires", "record_reads"
     )
     try:
@@ -218,7 +218,7 @@ def token_add(asked: "Asked") -> Any:
     return {"name": name, "token": token}
 
 
-def token_list(asked: "Asked") -> list[dict[str, Any]]:
+def token_list(asked: "CommandRun") -> list[dict[str, Any]]:
     """Return what each token made by name may do and see."""
     from graphstore.ledger import tokens
     from graphstore.values.period import iso
@@ -246,11 +246,11 @@ def token_lines(found: list[dict[str, Any]]) -> str | None:
     return "\n".join(lines) or None
 
 
-def token_revoke(asked: "Asked") -> Any:
+def token_revoke(asked: "CommandRun") -> Any:
     """Let a token in no more."""
     from graphstore.ledger import tokens
 
-    name = asked.take("name")
+    name = asked.pop("name")
     tokens.revoke(common.folder_with_tokens(asked.path), name)
     return {"revoked": name}
 
@@ -258,11 +258,11 @@ def token_revoke(asked: "Asked") -> Any:
 # ---- session files ------------------------------------------------------------------------------
 
 
-def session_stats(asked: "Asked") -> Any:
+def session_stats(asked: "CommandRun") -> Any:
     """Read a session file."""
     from graphstore.sessions.transcripts import transcript
 
-    file, parent = asked.take("file", "parent")
+    file, parent = asked.pop("file", "parent")
     with common.progress_bar("reading") as progress:
         return transcript.statistics(transcript.read(file, parent=parent, progress=progress))
 
@@ -308,11 +308,11 @@ def _many(count: int, one: str, more: str | None = None) -> str:
 # ---- copies that are kept up to date elsewhere -------------------------------------------------
 
 
-def lake_follow(asked: "Asked") -> None:
+def lake_follow(asked: "CommandRun") -> None:
     """Append what is recorded to Delta tables, until interrupted."""
     from graphstore.interchange import lake
 
-    uri, every, storage = asked.take("uri", "every", "storage")
+    uri, every, storage = asked.pop("uri", "every", "storage")
 
     def report(done: "Taken") -> None:
         _print_step(asked, done, f"{done.rows:,} rows and {done.closings:,} closings, up to {done.tx}.")
@@ -322,7 +322,7 @@ def lake_follow(asked: "Asked") -> None:
         lake.follow(asked.store, uri, report, every=every or 1.0, options=settings, failed=common.note)
 
 
-def _print_step(asked: "Asked", done: Any, text: str) -> None:
+def _print_step(asked: "CommandRun", done: Any, text: str) -> None:
     """Print what was just done, at once."""
     echo(json.dumps(done._asdict()) if asked.as_json else text)
     sys.stdout.flush()
@@ -352,12 +352,12 @@ def check_project(values: Mapping[str, Any]) -> None:
         raise typer.BadParameter("--history is of all coordinates; it takes no --valid and no --tx.")
 
 
-def project(asked: "Asked") -> None:
+def project(asked: "CommandRun") -> None:
     """Keep the graph of a Bolt server as the store has it, until interrupted."""
     from graphstore.interchange import bolt
     from graphstore.store.change_feed import ChangeFeed
 
-    uri, history, database, once, every = asked.take("uri", "history", "database", "once", "every")
+    uri, history, database, once, every = asked.pop("uri", "history", "database", "once", "every")
     store, valid, tx = asked.store, asked.valid, asked.tx
 
     def report(done: "Shown") -> None:

@@ -51,13 +51,13 @@ def make(folder: Path, *, until: datetime | None = None) -> Path:
         raise ConflictError(f"{place} is there already. Give another folder, or remove it.")
     media.mkdir(parents=True, exist_ok=True)
     end = (until or datetime.now(UTC)).replace(microsecond=0) - timedelta(minutes=2)
-    clock = _Clock(end - timedelta(days=DAYS))
+    clock = _TeamClock(end - timedelta(days=DAYS))
     with graphstore.open(place, clock=clock, author="ana") as store:
         _Weeks(store, clock, end, media).write()
     return place
 
 
-class _Clock:
+class _TeamClock:
     def __init__(self, at: datetime) -> None:
         self.at = at
 
@@ -78,7 +78,7 @@ def _compress(messages: Sequence[Message], /) -> str:
 class _Weeks:
     """The two weeks, hour by hour."""
 
-    def __init__(self, store: GraphStore, clock: _Clock, end: datetime, media: Path) -> None:
+    def __init__(self, store: GraphStore, clock: _TeamClock, end: datetime, media: Path) -> None:
         self.store, self.clock, self.end, self.media = store, clock, end, media
         self.random = random.Random(22)
         self.memory = Memory(store)

@@ -21,14 +21,14 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _LESS = "RFXS"  # styles are kept, one screen ends at once and stays, long lines are not folded
 
 
-class Shown(NamedTuple):
+class Screen(NamedTuple):
     """What a pager shows: the text, and the width of its terminal."""
 
     out: TextIO
     columns: int
 
 
-SHOWN: ContextVar[Shown | None] = ContextVar("shown", default=None)
+SHOWN: ContextVar[Screen | None] = ContextVar("shown", default=None)
 PAGED: ContextVar[bool] = ContextVar("paged", default=True)
 """False where --no-pager was given."""
 
@@ -52,7 +52,7 @@ def paged() -> Iterator[None]:
         return
     out = StringIO()
     width = shutil.get_terminal_size().columns
-    token = SHOWN.set(Shown(out, width))
+    token = SHOWN.set(Screen(out, width))
     try:
         yield
     finally:

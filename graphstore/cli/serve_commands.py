@@ -1,4 +1,4 @@
-"""Commands that open a door and stay: a server, a server of agents, the shell."""
+"""Commands that open an interface and stay: a server, a server of agents, the shell."""
 
 import os
 import sys
@@ -161,7 +161,7 @@ def page(
     place = common.folder_with_tokens(store)
     run = _server()
 
-    def look(url: str) -> None:
+    def open_page(url: str) -> None:
         names = (server_file.READ_TOKEN,) if read_only else (server_file.TOKEN, server_file.READ_TOKEN)
         token = next(filter(None, (server_file.token_in(place, name) for name in names)), None)
         if token is None:
@@ -178,7 +178,7 @@ def page(
 
     served = server_file.serving(place)
     if served is not None:
-        look(served[0])
+        open_page(served[0])
     else:
         with common.exits_on_sigterm():
             run.serve(
@@ -187,7 +187,7 @@ def page(
                 report=partial(common.say, err=True),
                 driver=common.driver(),
                 idle=_LOOKING,
-                ready=look,
+                ready=open_page,
             )
 
 

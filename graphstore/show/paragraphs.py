@@ -13,14 +13,14 @@ from graphstore.values.period import exactly, when
 from graphstore.values.time_range import plural
 
 
-class Line(NamedTuple):
+class StyledLine(NamedTuple):
     """A line of text: its parts, each with a style such as `bold`. One that is not folded may be longer than the screen is wide."""
 
     parts: tuple[tuple[str, str], ...]
     is_folded: bool = True
 
 
-Blocks = Iterator[Line | Grid]
+Blocks = Iterator[StyledLine | Grid]
 
 
 def paragraphs(value: object, most: int | None = None) -> Blocks:
@@ -37,8 +37,8 @@ def paragraphs(value: object, most: int | None = None) -> Blocks:
     return iter([_styled(str(value))]) if written is None else written(value)
 
 
-def _styled(text: str, style: str = "") -> Line:
-    return Line(((text, style),))
+def _styled(text: str, style: str = "") -> StyledLine:
+    return StyledLine(((text, style),))
 
 
 def _several(values: Sequence[Any]) -> Blocks:
@@ -70,7 +70,7 @@ def _thing(thing: models.Node | models.Event) -> Blocks:
     number = f" v{thing.number}" if isinstance(thing, models.Node) else ""
     kind = thing.kind if isinstance(thing, models.Node) else thing.type
     style = "green" if thing.standing == "stands" else "yellow"
-    yield Line(
+    yield StyledLine(
         ((f"{thing.id}  {kind}{number}", "bold"), ("  ", ""), (models.in_words(thing.standing), style))
     )
     if isinstance(thing, models.Node):
@@ -91,7 +91,7 @@ def _thing(thing: models.Node | models.Event) -> Blocks:
     body = thing.content if isinstance(thing, models.Node) else thing.metadata
     if body:
         for text in json_text(body).decode().splitlines():
-            yield Line(((f"  {text}", ""),), is_folded=False)
+            yield StyledLine(((f"  {text}", ""),), is_folded=False)
 
 
 def _link(link: models.Link) -> Blocks:
@@ -144,7 +144,7 @@ def _chain(chain: findings.Chain, most: int | None = None) -> Blocks:
         since = thing.valid_from if isinstance(thing, models.Node) else thing.occurred_at
         begin = f"{'   ' * (depth - 1)}└─ " if depth else ""
         style = "" if depth else "bold"
-        yield Line(((begin, ""), (label(thing), style), (f"  {when(since)}  {thing.id}", "dim")))
+        yield StyledLine(((begin, ""), (label(thing), style), (f"  {when(since)}  {thing.id}", "dim")))
         if reason:
             yield _styled(f"{'   ' * depth}because: {reason}", "dim")
     yield from _left_out(len(chain.nodes), most, "things")

@@ -137,11 +137,11 @@ def table_html(
 ) -> str:
     """A table alone, as HTML."""
 
-    def made(most: int) -> str:
+    def render(most: int) -> str:
         table = _sheet(_sized(columns, rows, total, most)) if columns else _paragraphs([_NO_COLUMNS])
         return _block(table + _paragraphs(notes[:most]))
 
-    return _fitted(made)
+    return _fitted(render)
 
 
 def steps_html(title: str, lines: Mapping[str, Sequence[tuple[Any, Any, Any]]], table: str) -> str:
@@ -156,35 +156,35 @@ def graph_html(
 ) -> str:
     """A drawing of the nodes of a query's answer and of the links between them, with the table below. `links`: source, the link, target."""
 
-    def made(most: int, whole: str) -> str:
+    def render(most: int, whole: str) -> str:
         shown = graph_scene(nodes, links, most)
         return _block(_drawn(shown) + whole + table) if shown.bars else table
 
-    found = _framed(made, lambda most: graph_scene(nodes, links, most))
+    found = _framed(render, lambda most: graph_scene(nodes, links, most))
     return found if len(found.encode()) <= LIMIT else table
 
 
-def _fitted(made: Callable[[int], str]) -> str:
+def _fitted(render: Callable[[int], str]) -> str:
     """The longest answer that is within the limit, trying fewer and fewer rows."""
-    return _longest(made)[1]
+    return _longest(render)[1]
 
 
-def _longest(made: Callable[[int], str]) -> tuple[int, str]:
+def _longest(render: Callable[[int], str]) -> tuple[int, str]:
     text = ""
     for most in (ROWS, 16, 10, 6, 3, 1):
-        text = made(most)
+        text = render(most)
         if len(text.encode()) <= STILL:
             break
     return most, text
 
 
-def _framed(made: Callable[[int, str], str], cut: Callable[[int], Scene]) -> str:
+def _framed(render: Callable[[int, str], str], cut: Callable[[int], Scene]) -> str:
     """The longest answer that is within the limit; where its drawing leaves something out, with a frame that has all of the graph."""
-    most, text = _longest(lambda most: made(most, ""))
+    most, text = _longest(lambda most: render(most, ""))
     part, whole = cut(most), cut(MOST)
     if len(part.bars) == len(whole.bars) and len(part.arrows) == len(whole.arrows):
         return text
-    return made(most, frame(whole))
+    return render(most, frame(whole))
 
 
 def _block(inner: str) -> str:
@@ -257,11 +257,11 @@ def table_markdown(
 ) -> str:
     """A table alone, as Markdown."""
 
-    def made(most: int) -> str:
+    def render(most: int) -> str:
         table = _grid(_sized(columns, rows, total, most)) if columns else _literal(_NO_COLUMNS, CELL)
         return "\n\n".join([table, *(_literal(note, 200) for note in notes[:most])])
 
-    return _fitted(made)
+    return _fitted(render)
 
 
 def _document(shown: Scene, most: int) -> str:

@@ -261,7 +261,7 @@ def test_help_makes_no_command_but_the_one_it_is_asked_about() -> None:
     for words in (["--help"], ["add", "--help"]):
         group.main(words, standalone_mode=False)
 
-    assert ["add-node"] == [name for name, command in group.commands.items() if "_made" in vars(command)]
+    assert ["add-node"] == [name for name, command in group.commands.items() if "_loaded" in vars(command)]
 
 
 def test_help_answers_at_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ class Doors:
         return datetime.fromisoformat(said.structured_content["at"][axis])
 
     def in_shell(self, axis: str, text: str) -> datetime:
-        self.shell.look(text if axis == "valid" else None, text if axis == "tx" else None)
+        self.shell.move_to(text if axis == "valid" else None, text if axis == "tx" else None)
         at: datetime = getattr(self.shell.view().at, axis)
         return at
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphstore.cli.shell.parser import COMMAND, FUNCTIONS, KEYWORDS, cut
-from graphstore.cli.shell.schema import Vocabulary
+from graphstore.cli.shell.schema import GraphVocabulary
 from graphstore.graph.statement import pieces
 
 Token = tuple[str, str]
@@ -22,7 +22,7 @@ class Suggestion(NamedTuple):
 
     text: str
     replaced: int
-    says: str = ""
+    summary: str = ""
 
 
 def _none(_: str) -> list[tuple[str, str]]:
@@ -33,7 +33,7 @@ def _none(_: str) -> list[tuple[str, str]]:
 class Names:
     """The names that may be completed. `ids` and `files` are called with what was typed, and return each with what it is."""
 
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    vocabulary: GraphVocabulary = field(default_factory=GraphVocabulary)
     commands: Commands = field(default_factory=dict)
     unlisted: Commands = field(default_factory=dict)
     """Other names of commands, offered where no listed one matches."""

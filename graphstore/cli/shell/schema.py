@@ -83,7 +83,7 @@ def _listed(columns: Columns) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class GraphVocabulary:
     """The names that Cypher may use at one place."""
 
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -96,9 +96,9 @@ class Vocabulary:
     """What a property can be, for those that are one of a few."""
 
 
-def of_view(seen: View) -> Vocabulary:
+def of_view(seen: View) -> GraphVocabulary:
     """The names in the graph of a view."""
-    return Vocabulary(
+    return GraphVocabulary(
         {label: tuple(columns_of(seen, label)) for label in LABELS},
         tuple(kind.upper() for kind in seen.vocabulary.kinds),
         tuple(columns_of(seen, SOME_LINK)),
@@ -109,12 +109,12 @@ def of_view(seen: View) -> Vocabulary:
     )
 
 
-def of_tables(store: Store) -> Vocabulary:
+def of_tables(store: Store) -> GraphVocabulary:
     """The names in the tables of the whole history."""
     found = store.query_tables(text("tables_there_are")).tuples()
     nodes = [str(name) for name, kind in found if kind == "NODE"]
     links = [str(name) for name, kind in found if kind == "REL"]
-    return Vocabulary(
+    return GraphVocabulary(
         {name: tuple(_columns_in_tables(store, name)) for name in nodes},
         tuple(links),
         tuple(_columns_in_tables(store, SOME_LINK)),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from graphstore.cli import commands, common, made
+from graphstore.cli import command_rows, commands, common
 from graphstore.cli.shell import parser, schema
 from graphstore.cli.shell.output import (
     Mode,
@@ -130,10 +130,10 @@ class Shell:
         """The view as of a time or a snapshot, on both axes; None: now."""
         return common.view_at(self.store, at, at)
 
-    def look(self, valid: str | None, tx: str | None) -> None:
+    def move_to(self, valid: str | None, tx: str | None) -> None:
         """Look from now on at that coordinate; None on an axis: now. Raises what `as_of` raises, and stays where it is then."""
         if tx is None:
-            self.follow()
+            self.follow_writer()
         seen = common.view_at(self.store, valid, tx)
         self.valid, self.tx = valid, tx
         self.output.remark(f"{seen.at}.")
@@ -144,7 +144,7 @@ class Shell:
             self.trunk.on(branch)
         self.branch = branch
 
-    def follow(self) -> int:
+    def follow_writer(self) -> int:
         """Follow the writer. Gives the number of transactions that are new."""
         with self.stopping.held():  # a reader stopped between two lines of the journal would know half of one
             return self.trunk.refresh()
@@ -169,7 +169,7 @@ class Shell:
         """Answer one statement or command. False when it was refused, after one line with the error. Raises Leave."""
         try:
             if self.tx is None:
-                self.follow()
+                self.follow_writer()
             start = time.perf_counter()
             answer = self.answer(line)
             if answer is not None:
@@ -231,11 +231,11 @@ NOW, TRUNK = "now", "trunk"
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """One command: what it takes in words, and for each of these what may be completed there."""
 
     usage: str
-    says: str
+    summary: str
     act: Act
     takes: tuple[str, ...] = ()
     least: int = 0
@@ -246,19 +246,19 @@ class Command:
 
 
 def _as_of(shell: Shell, at: str) -> None:
-    shell.look(at or shell.valid, at or shell.tx)
+    shell.move_to(at or shell.valid, at or shell.tx)
 
 
 def _valid(shell: Shell, at: str) -> None:
-    shell.look(at or shell.valid, shell.tx)
+    shell.move_to(at or shell.valid, shell.tx)
 
 
 def _tx(shell: Shell, at: str) -> None:
-    shell.look(shell.valid, at or shell.tx)
+    shell.move_to(shell.valid, at or shell.tx)
 
 
 def _now(shell: Shell, _: str) -> None:
-    shell.look(None, None)
+    shell.move_to(None, None)
 
 
 def _tables(shell: Shell, _: str) -> None:
@@ -280,7 +280,7 @@ def _branch(shell: Shell, name: str) -> ShellAnswer | None:
 
 
 def _refresh(shell: Shell, _: str) -> None:
-    count = shell.follow()
+    count = shell.follow_writer()
     shell.output.remark(f"{count:,} new transaction{'' if count == 1 else 's'}.")
 
 
@@ -289,7 +289,7 @@ def _refresh(shell: Shell, _: str) -> None:
 _UsageError: Any = typer.BadParameter.__base__
 
 
-def _asking(command: made.Command) -> Command:
+def _asking(command: command_rows.Command) -> ShellCommand:
     """A reading command of the command line, run where the shell looks."""
 
     def act(shell: Shell, rest: str) -> ShellAnswer:
@@ -298,12 +298,12 @@ def _asking(command: made.Command) -> Command:
             values = {one.name: rest}  # it may have spaces
         else:
             try:
-                values = made.parsed(command, _words(rest))
+                values = command_rows.parsed(command, _words(rest))
             except _UsageError as error:
                 raise InvalidError(f"{usage!r} cannot be asked so: {error.format_message()}") from None
         if command.check is not None:
             command.check(values)
-        asked = made.Asked(command, shell.store, values, {"valid": shell.valid, "tx": shell.tx})
+        asked = command_rows.CommandRun(command, shell.store, values, {"valid": shell.valid, "tx": shell.tx})
         asked.view = shell.view()
         found = asked.answer()
         return of_value(
@@ -311,12 +311,12 @@ def _asking(command: made.Command) -> Command:
         )
 
     usage = f":{command.name} {command.usage}".strip()
-    takes = tuple("id" if one.type in made.ID_TYPES else one.type for one in command.arguments)
+    takes = tuple("id" if one.type in command_rows.ID_TYPES else one.type for one in command.arguments)
     least = sum(one.is_required for one in command.arguments)
-    return Command(usage, command.says, act, takes or ("option",), least)
+    return ShellCommand(usage, command.summary, act, takes or ("option",), least)
 
 
-def _below(over: str, names: list[str]) -> Command:
+def _below(over: str, names: list[str]) -> ShellCommand:
     """The commands of a group as one that takes their name first."""
 
     def act(shell: Shell, rest: str) -> ShellAnswer | None:
@@ -327,7 +327,7 @@ def _below(over: str, names: list[str]) -> Command:
         return _READS[name].act(shell, words)
 
     listed = "|".join(name.removeprefix(f"{over} ") for name in names)
-    return Command(f":{over} {listed}", f"what is known of {over}", act, (over,), 1)
+    return ShellCommand(f":{over} {listed}", f"what is known of {over}", act, (over,), 1)
 
 
 def _diff(shell: Shell, rest: str) -> ShellAnswer:
@@ -416,7 +416,7 @@ def _recipes(shell: Shell, _: str) -> ShellAnswer:
 def _help(shell: Shell, name: str) -> ShellAnswer:
     asked = [find(name)] if name else COMMANDS.values()
     return ShellAnswer(
-        Result(("command", "what it does"), [(one.usage, one.says) for one in asked]), aside=True
+        Result(("command", "what it does"), [(one.usage, one.summary) for one in asked]), aside=True
     )
 
 
@@ -425,24 +425,24 @@ def _quit(shell: Shell, _: str) -> None:
 
 
 _LISTED = (
-    Command(":asof TIME|NAME", "look as of a time or a snapshot, on both axes", _as_of, ("coordinate",)),
-    Command(":valid TIME", "look at the world as it was then", _valid, ("coordinate",)),
-    Command(":tx TIME", "look at what the store knew then", _tx, ("coordinate",)),
-    Command(":now", "look at the present again, and follow the writer", _now),
-    Command(":branch [NAME]", "turn to a branch, or to the trunk; alone: the branches there are", _branch, ("branch",)),
-    Command(":diff ID 1 3", "what changed between two versions; :diff TIME TIME: between two times", _diff, ("id|coordinate", "coordinate"), 2),
-    Command(":schema", "labels, kinds, types, links and properties there are", _schema),
-    Command(":tables", "ask the whole history, periods as columns", _tables),
-    Command(":view", "ask the graph of the coordinate again", _view),
-    Command(":recipe NAME [PARAMETER=VALUE …]", "ask a question that comes with the package", _recipe, ("recipe",), 1),
-    Command(":recipes", "the questions that come with the package", _recipes),
-    Command(":param [NAME VALUE]", "a value for $NAME, as JSON or as text; alone: those there are", _param, ("param",)),
-    Command(":mode [MODE]", "show answers as table, json, csv or markdown", _mode, ("mode",)),
-    Command(":export FILE", "write the last answer, all of it: .csv .json .parquet .md", _export, ("file",), 1),
-    Command(":timing [on|off]", "show what each answer took", _timing, ("switch",)),
-    Command(":refresh", "follow what was written meanwhile; done before each statement unless :asof or :tx is set", _refresh),
-    Command(":help [COMMAND]", "this", _help, ("command",)),
-    Command(":quit", "leave, as Ctrl-D does", _quit),
+    ShellCommand(":asof TIME|NAME", "look as of a time or a snapshot, on both axes", _as_of, ("coordinate",)),
+    ShellCommand(":valid TIME", "look at the world as it was then", _valid, ("coordinate",)),
+    ShellCommand(":tx TIME", "look at what the store knew then", _tx, ("coordinate",)),
+    ShellCommand(":now", "look at the present again, and follow the writer", _now),
+    ShellCommand(":branch [NAME]", "turn to a branch, or to the trunk; alone: the branches there are", _branch, ("branch",)),
+    ShellCommand(":diff ID 1 3", "what changed between two versions; :diff TIME TIME: between two times", _diff, ("id|coordinate", "coordinate"), 2),
+    ShellCommand(":schema", "labels, kinds, types, links and properties there are", _schema),
+    ShellCommand(":tables", "ask the whole history, periods as columns", _tables),
+    ShellCommand(":view", "ask the graph of the coordinate again", _view),
+    ShellCommand(":recipe NAME [PARAMETER=VALUE …]", "ask a question that comes with the package", _recipe, ("recipe",), 1),
+    ShellCommand(":recipes", "the questions that come with the package", _recipes),
+    ShellCommand(":param [NAME VALUE]", "a value for $NAME, as JSON or as text; alone: those there are", _param, ("param",)),
+    ShellCommand(":mode [MODE]", "show answers as table, json, csv or markdown", _mode, ("mode",)),
+    ShellCommand(":export FILE", "write the last answer, all of it: .csv .json .parquet .md", _export, ("file",), 1),
+    ShellCommand(":timing [on|off]", "show what each answer took", _timing, ("switch",)),
+    ShellCommand(":refresh", "follow what was written meanwhile; done before each statement unless :asof or :tx is set", _refresh),
+    ShellCommand(":help [COMMAND]", "this", _help, ("command",)),
+    ShellCommand(":quit", "leave, as Ctrl-D does", _quit),
 )  # fmt: skip
 _OWN = {one.usage.split()[0]: one for one in _LISTED}
 _ELSEWHERE = ("query", "sql", "export", "project", "lake follow")
@@ -453,7 +453,7 @@ _READS = {
 }
 _BELOW = {over: [name for name in _READS if name.startswith(over + " ")] for over in ("sessions", "memory")}
 _GROUPED = {over: _below(over, names) for over, names in _BELOW.items()}
-COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, ShellCommand] = {
     f":{name}": one for name, one in (_READS | _GROUPED).items() if " " not in name
 } | _OWN
 UNLISTED = {
@@ -463,7 +463,7 @@ UNLISTED = {
 _SHORT = {":q": ":quit", ":exit": ":quit", ":?": ":help", ":h": ":help"}
 
 
-def find(name: str) -> Command:
+def find(name: str) -> ShellCommand:
     """The command of that name, with or without its colon. Raises InvalidError with the nearest."""
     plain = ":" + " ".join(name.lower().lstrip(": ").split())
     plain = _SHORT.get(plain, plain)

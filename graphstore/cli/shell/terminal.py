@@ -15,7 +15,7 @@ import graphstore
 from graphstore.cli.shell import parser, schema
 from graphstore.cli.shell.completion import Names, suggestions
 from graphstore.cli.shell.output import Mode
-from graphstore.cli.shell.schema import Vocabulary
+from graphstore.cli.shell.schema import GraphVocabulary
 from graphstore.cli.shell.shell import COMMANDS, TRUNK, UNLISTED, Leave, Shell
 from graphstore.errors import EngineError, GraphStoreError
 from graphstore.graph.statement import pieces
@@ -204,27 +204,27 @@ class _Completing(Completer):
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self._known: tuple[object, Vocabulary] = (None, Vocabulary())
+        self._known: tuple[object, GraphVocabulary] = (None, GraphVocabulary())
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = document.text_before_cursor
         # a command needs none of the graph, which the first time takes a while to read
         none = parser.is_command(parser.cut(typed)[1])
         try:
-            offered = suggestions(typed, self._names(Vocabulary() if none else self._vocabulary()))
+            offered = suggestions(typed, self._names(GraphVocabulary() if none else self._vocabulary()))
         except (GraphStoreError, OSError):
             return  # the next statement says why
         for one in offered:
             yield Completion(
-                one.text, -one.replaced, display=clean(one.text), display_meta=line(one.says, _SAYS)
+                one.text, -one.replaced, display=clean(one.text), display_meta=line(one.summary, _SAYS)
             )
 
-    def _names(self, vocabulary: Vocabulary) -> Names:
+    def _names(self, vocabulary: GraphVocabulary) -> Names:
         shell = self._shell
         return Names(
             vocabulary,
-            {name: (command.says, command.takes) for name, command in COMMANDS.items()},
-            {name: (command.says, command.takes) for name, command in UNLISTED.items()},
+            {name: (command.summary, command.takes) for name, command in COMMANDS.items()},
+            {name: (command.summary, command.takes) for name, command in UNLISTED.items()},
             {
                 "mode": [mode.value for mode in Mode],
                 "switch": ["on", "off"],
@@ -239,7 +239,7 @@ class _Completing(Completer):
             files,
         )
 
-    def _vocabulary(self) -> Vocabulary:
+    def _vocabulary(self) -> GraphVocabulary:
         shell = self._shell
         written = shell.store.stats()["transactions"]
         place = (shell.branch, shell.valid, shell.tx, shell.tables, written)

@@ -23,7 +23,7 @@ from graphstore.cli.command_line import app
 from graphstore.cli.shell.completion import Names, suggestions
 from graphstore.cli.shell.output import MOST_ROWS, Mode, Output
 from graphstore.cli.shell.parser import cut, inputs, is_complete
-from graphstore.cli.shell.schema import Vocabulary, ids, of_tables, of_view
+from graphstore.cli.shell.schema import GraphVocabulary, ids, of_tables, of_view
 from graphstore.cli.shell.shell import COMMANDS, Shell, Stopping
 from graphstore.errors import InvalidError, NotFoundError, QueryError
 from tests.conftest import Clock
@@ -619,7 +619,7 @@ def test_a_terminal_is_told_of_a_node_what_it_has(
 
 # ---------------------------------------------------------------- completion
 
-VOCABULARY = Vocabulary(
+VOCABULARY = GraphVocabulary(
     {
         "Node": ("id", "kind", "limit", "odd name"),
         "Event": ("id", "type", "occurred_at"),
@@ -698,8 +698,8 @@ def test_a_completion_says_what_it_replaces_and_what_it_is() -> None:
     assert [("outage", 2, "Event outage")] == suggestions(":why OU", NAMES)
     assert [("CAUSED_BY", 3, "link")] == suggestions("MATCH ()-[:cau", NAMES)
     assert ["Node", "Event, Absent"] == [
-        one.says for one in suggestions("MATCH (n:Node) RETURN n.id", NAMES)
-    ] + [one.says for one in suggestions("MATCH (n:Event:Absent) RETURN n.id", NAMES)]
+        one.summary for one in suggestions("MATCH (n:Node) RETURN n.id", NAMES)
+    ] + [one.summary for one in suggestions("MATCH (n:Event:Absent) RETURN n.id", NAMES)]
 
 
 def test_names_are_those_of_the_store(folder: Path) -> None:

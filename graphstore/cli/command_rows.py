@@ -18,7 +18,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from graphstore.cli import common, pager
-from graphstore.cli.command_words import WORDS, Word
+from graphstore.cli.command_words import WORDS, Help
 from graphstore.cli.signatures import SIGNATURES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from graphstore.store.store import Branch, GraphStore
     from graphstore.view.view import View
 
-NO_WORDS = Word("")
+NO_HELP = Help("")
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Command:
 
     name: str
     group: str
-    says: str
+    summary: str
     call: str
-    act: "Callable[[Asked], Any] | None" = None
-    show: "Callable[[Asked, Any], object] | None" = None
+    act: "Callable[[CommandRun], Any] | None" = None
+    show: "Callable[[CommandRun, Any], object] | None" = None
     check: Callable[[Mapping[str, Any]], None] | None = None
     places: str | None = None
-    words: Mapping[str, Word] = field(default_factory=dict)
+    words: Mapping[str, Help] = field(default_factory=dict)
     without: str = ""
     old: str = ""
     writes: Callable[[Mapping[str, Any]], bool] | None = None
@@ -110,10 +110,10 @@ class Command:
             self._metavar(one) if one.is_required else f"[{self._metavar(one)}]" for one in self.arguments
         )
 
-    def word(self, name: str) -> Word:
+    def word(self, name: str) -> Help:
         """The words of a parameter."""
-        own, common = self.words.get(name, NO_WORDS), WORDS.get(name, NO_WORDS)
-        return Word(
+        own, common = self.words.get(name, NO_HELP), WORDS.get(name, NO_HELP)
+        return Help(
             own.help or common.help,
             own.metavar or common.metavar,
             own.flag or common.flag,
@@ -215,7 +215,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 # ---- done -------------------------------------------------------------------------------------
 
 
-class Asked:
+class CommandRun:
     """A command that is being done: its values, and the store and the view it is asked of."""
 
     def __init__(
@@ -267,7 +267,7 @@ class Asked:
 
         return whole(lambda text: self.reader.whole_id(text), id)
 
-    def take(self, *names: str) -> Any:
+    def pop(self, *names: str) -> Any:
         """Values that are not the call's: the one, or all of them; None where it was not given."""
         taken = [self.values.pop(name, None) for name in names]
         return taken[0] if len(taken) == 1 else taken
@@ -345,7 +345,7 @@ def function(command: Command) -> Callable[..., None]:
         if command.on == "store":
             opening = common.open_store(store, author=author, read_only=not writes, create=command.creates)
         with opening as opened:
-            asked = Asked(command, opened, values, at)
+            asked = CommandRun(command, opened, values, at)
             asked.path, asked.as_json = store, as_json
             found = asked.answer()
             with nullcontext() if command.is_write else pager.paged():
@@ -364,7 +364,7 @@ def function(command: Command) -> Callable[..., None]:
         *([_common("store", common.Store, inspect.Parameter.empty)] if command.on else [])
     )
     run.__signature__ = made.replace(parameters=[*made.parameters.values(), *options])  # type: ignore[attr-defined]
-    run.__doc__, run.__name__ = command.says, command.name
+    run.__doc__, run.__name__ = command.summary, command.name
     return run
 
 
@@ -372,11 +372,11 @@ def parsed(command: Command, words: list[str]) -> dict[str, Any]:
     """The values that words give to a command, with no store before them. Raises typer's usage errors."""
     arguments: dict[str, Any] = {}
 
-    def take(**values: Any) -> None:
+    def keep(**values: Any) -> None:
         arguments.update(values)
 
-    take.__signature__ = command.signature()  # type: ignore[attr-defined]
-    info = CommandInfo(name=command.name, callback=take, add_help_option=False)
+    keep.__signature__ = command.signature()  # type: ignore[attr-defined]
+    info = CommandInfo(name=command.name, callback=keep, add_help_option=False)
     made = get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
     made.main(words, prog_name=command.name, standalone_mode=False)
     return command.values(arguments)
