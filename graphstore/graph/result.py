@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from graphstore.errors import NotFoundError, QueryError
 from graphstore.values.inputs import names
 from graphstore.values.painter import painter
-from graphstore.values.period import OPEN, instant, iso, when
+from graphstore.values.period import instant, iso, when
 from graphstore.values.shared_path import SharedPath
 
 if TYPE_CHECKING:

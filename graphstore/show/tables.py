@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from graphstore.values import findings, models
 from graphstore.values.period import when
-from graphstore.values.text import clean, described, line
 from graphstore.values.shared_path import SharedPath
+from graphstore.values.text import clean, described, line
 
 LABEL_LENGTH = 72
 """Columns of a thing in a line."""

@@ -674,7 +674,9 @@ class Oracle:
                     self._write(self.lives, life["row"])
             return
         if old in self.nodes and self.nodes[old]["key"] is not None:
-            rows = self._kept_or_ended(old)  # where it was ended, it keeps others of its slot from holding again
+            rows = self._kept_or_ended(
+                old
+            )  # where it was ended, it keeps others of its slot from holding again
             self._settle(old, [shared for row in rows if (shared := common(valid(row), span))])
             return
         kept = [(part["row"], shared) for part in self._kept(old) if (shared := common(valid(part), span))]
