@@ -53,7 +53,7 @@ fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MIN
 	HYPOTHESIS_PROFILE=fuzz $(PYTEST) $(WORKERS) -m rest $(call with,SEEDS|seeds)
 	$(BIN)/python -m lab oracle --minutes $(or $(FUZZ_MINUTES),480) $(ARGS)
 
-schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: three minutes
+schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: two minutes
 	$(BIN)/python tools/schema_check.py $(ARGS)
 
 worlds: $(VENV)/dev  ## how things stand in random worlds, beside the oracle: ANSWERS= (5000000), ARGS="--first 1000"

@@ -21,7 +21,7 @@ TOLD = FIRST + timedelta(days=60)
 NODES = tuple(f"node-{number}" for number in range(6))
 EVENTS = ("evt-a", "evt-b")
 THINGS = NODES + EVENTS
-SEEDS = seeds(10, 40, 10_000)
+SEEDS = seeds(5, 20, 10_000)
 
 
 class Step(NamedTuple):

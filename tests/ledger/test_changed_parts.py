@@ -109,7 +109,7 @@ def test_what_is_taken_back_to_its_last_part_after_it_ended_falls_once_more(stor
     assert ["stands", "stands", *["shaky"] * 4] == standings(store, above)
 
 
-@pytest.mark.parametrize("seed", seeds(4, 40, 1_000))
+@pytest.mark.parametrize("seed", seeds(4, 20, 1_000))
 def test_the_rows_of_a_random_history_say_how_everything_stands(store, hours, seed):
     """Single verbs, blocks, branches that are merged, loads, and undo of anything."""
     chance = random.Random(seed)

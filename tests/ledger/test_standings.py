@@ -30,7 +30,7 @@ from tests.support.seeds import seeds
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
 
-@pytest.mark.parametrize("seed", seeds(10, 60, 10_000))
+@pytest.mark.parametrize("seed", seeds(10, 30, 10_000))
 def test_the_rows_say_at_each_coordinate_how_everything_stands(tmp_path: Path, seed: int) -> None:
     chance, hours = random.Random(seed), Hours()
     oracle = Oracle(hours)
@@ -97,7 +97,7 @@ def interfere(store: GraphStore, chance: random.Random, hours: Hours) -> None:
         pass
 
 
-@pytest.mark.parametrize("seed", seeds(5, 20, 1_000))
+@pytest.mark.parametrize("seed", seeds(5, 10, 1_000))
 def test_a_process_that_writes_on_and_one_for_each_group_write_the_same_rows(
     tmp_path: Path, seed: int
 ) -> None:
