@@ -777,7 +777,7 @@ _LISTED = (
     Command("connect", SESSIONS, "Link segments that have to do with each other.", "sessions.connect", show=_text, without="now"),
     Command("reanalyze", SESSIONS, "Describe sessions anew, from their files.", "sessions.reanalyze", _reanalyze, _text),
     Command("sessions stats", SESSIONS, "What a session file holds, and what the session took. What it copied from its parent is counted apart.", "", file_commands.session_stats,
-        lambda asked, found: file_commands.statistics_text(found), places="file", on="", words={
+        places="file", on="", words={
             "file": Help("A session file of pi or Claude Code.", "FILE", type="file", is_required=True),
             "parent": Help("The file it was forked from.", type="file")}),
     # memory

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from graphstore.cli.command_rows import CommandRun
     from graphstore.interchange.bolt import Shown
     from graphstore.interchange.lake import Taken
-    from graphstore.sessions.transcripts.transcript import SessionStatistics
 
 
 def demo(asked: "CommandRun") -> Any:
@@ -265,44 +264,6 @@ def session_stats(asked: "CommandRun") -> Any:
     file, parent = asked.pop("file", "parent")
     with common.progress_bar("reading") as progress:
         return transcript.statistics(transcript.read(file, parent=parent, progress=progress))
-
-
-def statistics_text(found: "SessionStatistics") -> str:
-    """Return the statistics, a line for each that is not empty."""
-    from graphstore.values.period import when
-
-    version = f" {found.version}" if found.version is not None else ""
-    counted = (
-        f"{found.entries:,}, {found.content_entries:,} of content, in {_many(found.segments, 'segment')}"
-    )
-    lasted = "" if found.duration_minutes is None else f", {found.duration_minutes:,} minutes"
-    rows = {
-        "session": f"{found.session_id} ({found.format}{version})",
-        "name": found.name,
-        "folder": found.cwd,
-        "forked from": found.parent_session,
-        "copied": f"{_many(found.copied, 'entry', 'entries')}, not counted below" if found.copied else None,
-        "entries": counted,
-        "time": f"{when(found.started_at)} → {when(found.ended_at)}{lasted}",
-        "boundaries": _counts(found.boundaries),
-        "types": _counts(found.types),
-        "messages": _counts(found.messages),
-        "tools": _counts(found.tools),
-        "tool errors": found.tool_errors and str(found.tool_errors),
-        "models": _counts(found.models),
-        "tokens": _counts({name.replace("_", " "): count for name, count in found.tokens if count}),
-        "cost": None if found.cost is None else f"${found.cost:,.4f}",
-        "warnings": _counts(found.warnings) or "none",
-    }
-    return "\n".join(f"{name:<12} {value}" for name, value in rows.items() if value)
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
-
-
-def _many(count: int, one: str, more: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 # ---- copies that are kept up to date elsewhere -------------------------------------------------

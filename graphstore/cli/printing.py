@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.cli.pager import SHOWN, echo
 from graphstore.show.paragraphs import paragraphs
-from graphstore.show.tables import Grid, cell, json_text, value_cell
+from graphstore.show.tables import Grid, aligned, cell, column_widths, json_text, value_cell
 from graphstore.values.text import clean
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ NARROWEST = 8
 """Columns of a terminal for each of a table: where there are less, a row is one long line, so that nothing is squeezed away."""
 DRAWN = 1000
 """Rows of a table that are formatted to fit a terminal: a million would take minutes and gigabytes."""
+_GAP = "   "
 WIDEST = 60
 """Columns that a narrower cell is filled up to, in lines that are not formatted."""
 
@@ -93,27 +94,13 @@ def grid(
 
 
 def _lines(names: list[str], rows: list[list[str]], indent: int) -> Iterator[str]:
-    """Rows as lines, a column as wide as its widest cell, up to `WIDEST`: what is wider pushes on the rest of its line."""
-    rows = [[" ".join(each.splitlines()) for each in row] for row in rows]
-    widths = [min(max(_width(each) for each in column), WIDEST) for column in zip(names, *rows, strict=True)]
-    begin = " " * indent
-    if any(names):
-        yield _line(begin, names, widths)
-        yield begin + "─" * (sum(widths) + 3 * (len(widths) - 1)) + "\n"
-    yield from (_line(begin, row, widths) for row in rows)
-
-
-def _line(begin: str, row: list[str], widths: list[int]) -> str:
-    padded = (each + " " * (width - _width(each)) for each, width in zip(row, widths, strict=True))
-    return begin + "   ".join(padded).rstrip() + "\n"
-
-
-def _width(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+    """Yield rows as lines, a column as wide as its widest cell, up to `WIDEST`."""
+    table = [names, *([" ".join(each.splitlines()) for each in row] for row in rows)]
+    widths = column_widths(table, WIDEST)
+    rule = "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
+    head, *body = aligned(table, widths, _GAP)
+    for text in ([head, rule] if any(names) else []) + body:
+        yield " " * indent + text + "\n"
 
 
 def show(value: object, out: Console | None = None, most: int | None = None, indent: int = 0) -> None:

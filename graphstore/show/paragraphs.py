@@ -201,6 +201,41 @@ def _memory(found: Any) -> Blocks:
     yield _styled(f"{plural(found.chunks, 'chunk')}, at most {found.cap:,}.")
 
 
+def _session(found: Any) -> Blocks:
+    """Yield what a session holds, a line for each that is not empty."""
+    version = f" {found.version}" if found.version is not None else ""
+    counted = (
+        f"{found.entries:,}, {found.content_entries:,} of content, in {plural(found.segments, 'segment')}"
+    )
+    entries = "entry" if found.copied == 1 else "entries"
+    lasted = "" if found.duration_minutes is None else f", {found.duration_minutes:,} minutes"
+    rows = {
+        "session": f"{found.session_id} ({found.format}{version})",
+        "name": found.name,
+        "folder": found.cwd,
+        "forked from": found.parent_session,
+        "copied": f"{found.copied:,} {entries}, not counted below" if found.copied else None,
+        "entries": counted,
+        "time": f"{when(found.started_at)} → {when(found.ended_at)}{lasted}",
+        "boundaries": _counts(found.boundaries),
+        "types": _counts(found.types),
+        "messages": _counts(found.messages),
+        "tools": _counts(found.tools),
+        "tool errors": found.tool_errors and str(found.tool_errors),
+        "models": _counts(found.models),
+        "tokens": _counts({name.replace("_", " "): count for name, count in found.tokens if count}),
+        "cost": None if found.cost is None else f"${found.cost:,.4f}",
+        "warnings": _counts(found.warnings) or "none",
+    }
+    for name, value in rows.items():
+        if value:
+            yield _styled(f"{name:<12} {value}")
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
 def report(found: Mapping[str, Any]) -> Blocks:
     """Return the history of events as `events.history_report` gives it: each with its links below, then what keeps coming back, then all in a sentence."""
     rows: list[tuple[object, ...]] = []
@@ -256,5 +291,6 @@ _WRITTEN: dict[str, Callable[[Any], Blocks]] = {
     "Verification": _verification,
     "Swept": _swept,
     "MemoryStats": _memory,
+    "SessionStatistics": _session,
 }
 """What a value of a class says, by the name of the class, which need not be imported."""

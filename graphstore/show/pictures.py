@@ -14,6 +14,7 @@ from graphstore.errors import InvalidError
 from graphstore.show.drawing import WIDTH, drawing, drawing_height, stairs
 from graphstore.show.frame import FRAME, MOST, frame
 from graphstore.show.scenes import Arrow, Bar, Scene, Sheet, glance, graph_scene, scene
+from graphstore.show.tables import aligned, column_widths
 from graphstore.values.text import line
 from graphstore.view.view import Reader
 
@@ -29,6 +30,7 @@ CELL = 60
 """Columns of text in a cell."""
 COLUMNS = 24
 """Columns of a table of a query."""
+_GAP = "  "
 _NO_COLUMNS = "(no columns)"
 _TIMES = frozenset({"when", "since", "holds", "recorded"})
 _MARKDOWN = frozenset("\\`*_{}[]()#+-.!|~$^=:@")
@@ -71,29 +73,25 @@ def plain(value: Any) -> str:
     lines = [f"<{line(shown.title, 300)}>"]
     if shown.sheets:
         sheet = shown.sheets[0]
-        lines += [f"  {text}" for text in _aligned(sheet.rows[:LINES])]
+        rows = _cells(sheet.rows[:LINES])
+        lines += [f"  {text}" for text in aligned(rows, column_widths(rows), _GAP)]
         hidden = sheet.total - min(len(sheet.rows), LINES)
         lines += [f"  … {hidden:,} more"] if hidden else []
     lines += [f"  {line(note, 200)}" for note in shown.notes]
     return "\n".join(lines)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in columns, without those that are empty all the way down."""
-    cells = [[line(cell, CELL) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip()
-        for row in cells
-    ]
+def _cells(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[line(cell, CELL) for cell in row] for row in rows]
 
 
 def _ruled(sheet: Sheet) -> list[str]:
     """A table in columns, with a rule below its head."""
-    rows = [sheet.columns, *sheet.rows]
-    widths = [max(len(line(cell, CELL)) for cell in column) for column in zip(*rows, strict=True)]
-    head, *body = _aligned(rows)
-    return [head, "  ".join("─" * width for width in widths if width), *body]
+    rows = _cells([sheet.columns, *sheet.rows])
+    widths = column_widths(rows)
+    rule = _GAP.join("─" * each for each in widths if each)
+    head, *body = aligned(rows, widths, _GAP)
+    return [head, rule, *body]
 
 
 # ---------------------------------------------------------------- HTML

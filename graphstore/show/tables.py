@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from graphstore.values import findings, models
 from graphstore.values.period import when
 from graphstore.values.shared_path import SharedPath
-from graphstore.values.text import clean, described, line
+from graphstore.values.text import clean, described, line, width
 
 LABEL_LENGTH = 72
 """Columns of a thing in a line."""
@@ -90,6 +90,22 @@ def markdown_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 def _literal(text: str) -> str:
     escaped = _MARKDOWN.sub(r"\\\g<0>", clean(text)).replace("&", "&amp;").replace("<", "&lt;")
     return "<br>".join(escaped.splitlines())
+
+
+# ---- columns ----------------------------------------------------------------------------------
+
+
+def column_widths(rows: Sequence[Sequence[str]], widest: int | None = None) -> list[int]:
+    """Return how wide each column of some rows is, at most `widest`."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return widths if widest is None else [min(each, widest) for each in widths]
+
+
+def aligned(rows: Iterable[Sequence[str]], widths: Sequence[int], gap: str) -> Iterator[str]:
+    """Yield each row as a line, without columns that are empty. A cell that is wider than its column pushes on the rest of its line."""
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield gap.join(each + " " * (wide - width(each)) for each, wide in cells if wide).rstrip()
 
 
 # ---- rows -------------------------------------------------------------------------------------

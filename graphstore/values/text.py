@@ -107,6 +107,11 @@ def line(text: str, most: int = LINE) -> str:
     return shown[:fits].rstrip(_JOINERS + " ") + "…"
 
 
+def width(text: str) -> int:
+    """Return how many columns of a terminal a line of text takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
 def _columns(char: str) -> int:
     if char in _JOINERS or unicodedata.category(char) in ("Mn", "Me"):
         return 0

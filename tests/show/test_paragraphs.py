@@ -58,3 +58,12 @@ def test_rows_that_cannot_be_parquet_are_refused_in_one_sentence(tmp_path: Path)
     with pytest.raises(graphstore.InvalidError, match=r"cannot be Parquet .* write \.jsonl"):
         save(mixed, tmp_path / "mixed.parquet")
     assert [] == list(tmp_path.iterdir())
+
+
+def test_columns_are_aligned_behind_wide_characters() -> None:
+    rows = [("名前", "a"), ("x", "b"), ("é", "c")]
+
+    lines = list(tables.aligned(rows, tables.column_widths(rows), "  "))
+
+    assert ["名前  a", "x     b", "é     c"] == lines
+    assert ["名前  a", "x  b", "é  c"] == list(tables.aligned(rows, tables.column_widths(rows, 1), "  "))
