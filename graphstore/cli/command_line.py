@@ -222,7 +222,7 @@ GROUP_OF: dict[str, str] = {}
 """The group of each command, which `graphstore help GROUP` lists."""
 
 
-def _given(command: Callable[..., None]) -> Callable[..., None]:
+def _unchanged(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
@@ -231,20 +231,15 @@ def _offer_all() -> None:
         name: typer.Typer(cls=CommandGroup, help=says, no_args_is_help=True, rich_markup_mode=None)
         for name, says in UNDER.items()
     }
-    by_hand = [
-        (name, INTERFACES, command.__doc__ or "", partial(_given, command))
-        for name, command in BY_HAND.items()
-    ]
-    of_rows = [
-        (one.name, one.group, one.summary, partial(command_rows.function, one))
-        for one in commands.COMMANDS.values()
-    ]
-    for whole, group, says, command in [*of_rows, *by_hand]:
-        over, _, name = whole.rpartition(" ")
+    for name, command in BY_HAND.items():
+        GROUP_OF[name] = INTERFACES
+        _offer(app, name, command.__doc__ or "", partial(_unchanged, command))
+    for row in commands.COMMANDS.values():
+        over, _, name = row.name.rpartition(" ")
         if over and over not in GROUP_OF:
             app.add_typer(below[over], name=over)
-        GROUP_OF.setdefault(over or name, group)
-        _offer(below[over] if over else app, name, says, command)
+        GROUP_OF.setdefault(over or name, row.group)
+        _offer(below[over] if over else app, name, row.summary, partial(command_rows.function, row))
 
 
 _offer_all()
