@@ -118,7 +118,7 @@ def _query(asked: CommandRun) -> Any:
     cypher, recipe, tables, params, form, file = asked.pop(
         "text", "recipe", "tables", "param", "format", "output"
     )
-    text, given = common.text_or_input(cypher), common.parameters(params or ())
+    text, given = common.text_or_input(cypher), common.parameters(params)
     from graphstore.graph.guard import refuse_limits
 
     refuse_limits(given)
@@ -496,12 +496,14 @@ def _kept(asked: CommandRun, kept: Any) -> str:
     return f"events are kept {' and '.join(limits)}." if limits else "everything is kept."
 
 
+_RANKS = "CLASS=NUMBER, such as user=3"
+
+
 def _trust(asked: CommandRun) -> Any:
     wanted = {}
-    for pair in asked.pop("ranks") or ():
-        name, equals, rank = pair.partition("=")
-        if not equals or not rank.lstrip("-").isdigit():
-            raise typer.BadParameter(f"{pair!r} is no rank. Give CLASS=NUMBER, such as user=3.")
+    for name, rank in common.pairs(asked.pop("ranks"), "rank", _RANKS):
+        if not rank.lstrip("-").isdigit():
+            raise typer.BadParameter(f"'{name}={rank}' is no rank. Give {_RANKS}.")
         wanted[name] = int(rank)
     if wanted:
         asked.store.set_trust({**asked.store.trust, **wanted})
@@ -556,16 +558,12 @@ def _ingest(form: str | None) -> Callable[[CommandRun], Any]:
 def _asking_a_model(asked: CommandRun) -> dict[str, Any]:
     """The analyser that asks the model of a service, where one is named."""
     url, model, budget = asked.pop("analyzer_url", "analyzer_model", "analyzer_budget")
-    if url is None and model is None:
+    client = common.chat_client(url, model, "--analyzer-url and --analyzer-model")
+    if client is None:
         return {}
-    if url is None or model is None:
-        raise typer.BadParameter(
-            "an analyser that asks a model needs both --analyzer-url and --analyzer-model."
-        )
-    from graphstore.chat_client import ChatClient, key_in
     from graphstore.sessions import sessions
 
-    return {"analyze": sessions.ModelAnalyser(ChatClient(url, model, key=key_in()), budget=budget)}
+    return {"analyze": sessions.ModelAnalyser(client, budget=budget)}
 
 
 def _reanalyze(asked: CommandRun) -> Any:

@@ -252,16 +252,13 @@ def json_content(text: str) -> dict[str, Any]:
     return content
 
 
-def parameters(pairs: Iterable[str]) -> dict[str, Any]:
-    """Cypher parameters from `name=value`; a value is JSON where it parses, text otherwise."""
+def parameters(given: Iterable[str] | None) -> dict[str, Any]:
+    """Return Cypher parameters from `name=value`; a value is JSON where it parses, text otherwise."""
     from graphstore.errors import InvalidError
     from graphstore.values.inputs import json_or_text
 
     params: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise typer.BadParameter(f"{pair!r} is no parameter. Give name=value.", param_hint="--param")
+    for name, value in pairs(given, "parameter", "name=value"):
         try:
             params[name] = json_or_text(name, value)
         except InvalidError as error:
@@ -269,15 +266,29 @@ def parameters(pairs: Iterable[str]) -> dict[str, Any]:
     return params
 
 
-def storage_settings(pairs: list[str] | None) -> dict[str, str]:
-    """The settings of an object store, from the values of `--storage`."""
-    found = {}
-    for pair in pairs or ():
+def storage_settings(given: Iterable[str] | None) -> dict[str, str]:
+    """Return the settings of an object store, from the values of `--storage`."""
+    return dict(pairs(given, "setting", "KEY=VALUE, such as AWS_REGION=eu-west-1"))
+
+
+def pairs(given: Iterable[str] | None, what: str, form: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each `name=value`. Raises typer's error for one that is not in this form."""
+    for pair in given or ():
         name, equals, value = pair.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"{pair!r} is no setting. Give KEY=VALUE, such as AWS_REGION=eu-west-1.")
-        found[name] = value
-    return found
+            raise typer.BadParameter(f"{pair!r} is no {what}. Give {form}.")
+        yield name, value
+
+
+def chat_client(url: str | None, model: str | None, options: str) -> Any:
+    """Return a client of a language model's service; None where neither its address nor its model is given. `options`: those that give both."""
+    if url is None and model is None:
+        return None
+    if url is None or model is None:
+        raise typer.BadParameter(f"a service has an address and a model. Give {options}.")
+    from graphstore.chat_client import ChatClient, key_in
+
+    return ChatClient(url, model, key=key_in())
 
 
 def function(name: str) -> Callable[..., Any]:

@@ -129,7 +129,7 @@ def sql(asked: "CommandRun") -> Any:
 
     text, params, tx, file = asked.pop("text", "param", "tx", "output")
     known = common.view_at(asked.store, None, tx).at.tx
-    found = ask(asked.store, common.text_or_input(text), common.parameters(params or ()), tx=known)
+    found = ask(asked.store, common.text_or_input(text), common.parameters(params), tx=known)
     return asked.rows(found, file=file)
 
 
@@ -139,7 +139,7 @@ def lake_sql(asked: "CommandRun") -> Any:
 
     uri, text, params, storage = asked.pop("uri", "text", "param", "storage")
     settings = common.storage_settings(storage)
-    return asked.rows(lake.ask(uri, text, common.parameters(params or ()), options=settings))
+    return asked.rows(lake.ask(uri, text, common.parameters(params), options=settings))
 
 
 # ---- whole stores -------------------------------------------------------------------------------

@@ -217,16 +217,12 @@ def _compressor(name: str | None, url: str | None, model: str | None) -> Any:
     if name is not None:
         found = function(name)
         return found() if isinstance(found, type) else found
-    if url is None and model is None:
+    client = common.chat_client(url, model, "--compress-url and --compress-model")
+    if client is None:
         return None
-    if url is None or model is None:
-        raise typer.BadParameter(
-            "a service has an address and a model. Give --compress-url and --compress-model."
-        )
-    from graphstore.chat_client import ChatClient, key_in
     from graphstore.context.compressor import ChatCompressor
 
-    return ChatCompressor(ChatClient(url, model, key=key_in()))
+    return ChatCompressor(client)
 
 
 def _prepared(opened: Any, options: ServeOptions, compressor: Any) -> Any:
