@@ -178,7 +178,7 @@ class LazyCommand(TyperCommand):
 
 
 def _not_yet() -> None:
-    """What typer sees of a command until it is asked for."""
+    """Stand for a command until it is asked for: typer sees this."""
 
 
 def _offer(group: typer.Typer, name: str, says: str, command: Callable[[], Callable[..., None]]) -> None:

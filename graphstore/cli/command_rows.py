@@ -73,12 +73,12 @@ class Command:
 
     @property
     def is_write(self) -> bool:
-        """Whether it may write."""
+        """Return True if it may write."""
         return self._signature[0] == "write" or self.writes is not None
 
     @property
     def is_at(self) -> bool:
-        """Whether it is asked at a coordinate."""
+        """Return True if it is asked at a coordinate."""
         return self._signature[1] == "view" if self.at is None else self.at
 
     @cached_property
@@ -246,7 +246,7 @@ class CommandRun:
 
     @property
     def reader(self) -> Any:
-        """What the call is asked of."""
+        """Return what the call is asked of."""
         return self.view if self.command.is_at else self.store
 
     def call(self, *args: Any, **more: Any) -> Any:
@@ -273,7 +273,7 @@ class CommandRun:
         return taken[0] if len(taken) == 1 else taken
 
     def shown(self, found: Any) -> object:
-        """What is printed for an answer; None where that is done."""
+        """Return what is printed for an answer; None where that is done."""
         if callable(self.words):
             return self.words()
         if self.words is not None or self.command.show is None:

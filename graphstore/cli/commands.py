@@ -148,7 +148,7 @@ def _check_query(values: Values) -> None:
 
 
 def _coordinate_of(asked: CommandRun, text: str) -> dict[str, Any]:
-    """What --valid and --tx say of $valid and $tx in a text over the whole history."""
+    """Return the values that --valid and --tx give to $valid and $tx in a text over the whole history."""
     from graphstore.graph.macros import reads
     from graphstore.graph.statement import parse
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DumpFormat(StrEnum):
-    """What an export is."""
+    """Names the format of an export."""
 
     graphstore = "graphstore"
     gasoline = "gasoline"
@@ -156,7 +156,7 @@ def exits_on_sigterm() -> Iterator[None]:
 
 
 def place_of(store: Path) -> str:
-    """Where a store is, as it was typed: a Path has one slash of an address less."""
+    """Return where a store is, as it was typed: a Path has one slash of an address less."""
     place = str(store)
     if not place.lower().startswith(_SCHEMES):
         return place
@@ -173,7 +173,7 @@ def folder_with_tokens(store: Path) -> Path:
 
 
 def shown(store: Path) -> str:
-    """Where a store is, without a name or password."""
+    """Return where a store is, without a name or password."""
     from graphstore.ledger.postgres_lines import address, is_postgres
 
     place = place_of(store)
@@ -285,7 +285,7 @@ def chat_client(url: str | None, model: str | None, options: str) -> Any:
     if url is None and model is None:
         return None
     if url is None or model is None:
-        raise typer.BadParameter(f"a service has an address and a model. Give {options}.")
+        raise typer.BadParameter(f"a service needs both its address and a model. Give {options}.")
     from graphstore.chat_client import ChatClient, key_in
 
     return ChatClient(url, model, key=key_in())

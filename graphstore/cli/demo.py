@@ -49,7 +49,7 @@ class DemoAnswer:
 
 @dataclass(slots=True)
 class Tour:
-    """What the demo found: texts ready to be read, and answers that hold the store's own values."""
+    """Holds what the demo found: texts ready to be read, and answers with the store's own values."""
 
     title: str
     store: str
@@ -63,7 +63,7 @@ class Tour:
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """What to ask of a store: a thing and a date, something that was superseded, a cause, an instant of knowledge, a query."""
+    """Names what to ask of a store: a thing and a date, something that was superseded, a cause, an instant of knowledge, a query."""
 
     subject: str
     date: datetime
@@ -257,7 +257,7 @@ def _why(store: GraphStore, node: Node) -> str:
 
 
 def _learned_since(store: GraphStore, plan: DemoPlan) -> str:
-    """What we believe today about the subject at that instant, when we believed something else then."""
+    """Return what we believe today about the subject at that instant, if we believed something else then."""
     try:
         then = store.knowledge_at(plan.known_at).node(plan.subject)
         now = store.as_of(valid=plan.known_at).node(plan.subject)
@@ -284,7 +284,7 @@ def _open_next(store: GraphStore, plan: DemoPlan) -> str:
 
 
 def look_at(store: str) -> str:
-    """How to see a store."""
+    """Return a line on how to look at a store."""
     return f"Look at it: graphstore page {store}"
 
 

@@ -291,7 +291,7 @@ def _print_step(asked: "CommandRun", done: Any, text: str) -> None:
 
 @contextmanager
 def _ended() -> Iterator[Callable[[], bool]]:
-    """Whether the command was asked to end (Ctrl-C, SIGTERM). The driver of a database is not to be interrupted; asked twice the command ends at once."""
+    """Give a function that returns True once the command was asked to end (Ctrl-C, SIGTERM). The driver of a database is not interrupted; asked twice, the command ends at once."""
     asked: list[int] = []
 
     def end(number: int, _: object) -> None:

@@ -67,7 +67,7 @@ class _TeamClock:
 
 
 def _compress(messages: Sequence[Message], /) -> str:
-    """What is worth knowing of the messages of a day: those that ask or promise something."""
+    """Return what is worth knowing of the messages of a day: those that ask or promise something."""
     first = messages[0]
     lines = [f"## {first.occurred_at:%Y-%m-%d}"]
     for number, each in enumerate(messages[::3]):
@@ -92,7 +92,7 @@ class _Weeks:
         return self.clock.at
 
     def write(self) -> None:
-        """All of it."""
+        """Write both weeks."""
         self._begin()
         for day in range(DAYS):
             self._talk(day)
@@ -179,7 +179,7 @@ class _Weeks:
         self._message(text, user, _PEOPLE[user], thread, "user", kind=kind, media_path=path)
 
     def _trace(self, day: int, number: int, answer: str, thread: str) -> None:
-        """What an agent did for an answer, as spans, and the answer itself."""
+        """Record what an agent did for an answer, as spans, and the answer itself."""
         trace, start = f"{day:02d}{number:02d}" * 8, self.clock.at
         steps = [
             ("answer", None, 0.0, 3.2),

@@ -22,7 +22,7 @@ _LESS = "RFXS"  # styles are kept, one screen ends at once and stays, long lines
 
 
 class Screen(NamedTuple):
-    """What a pager shows: the text, and the width of its terminal."""
+    """Holds what a pager shows: the text, and the width of its terminal."""
 
     out: TextIO
     columns: int
@@ -40,13 +40,13 @@ def echo(text: str | bytes, *, nl: bool = True, err: bool = False) -> None:
 
 
 def is_wanted() -> bool:
-    """Whether answers go through a pager: standard output is a terminal, nobody said --no-pager, and there is one."""
+    """Return True if answers go through a pager: standard output is a terminal, --no-pager was not given, and there is a pager."""
     return PAGED.get() and SHOWN.get() is None and sys.stdout.isatty() and bool(_command())
 
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """What is printed in the block, shown by the pager at its end where it is longer or wider than the terminal."""
+    """Show what is printed in the block by the pager, at its end, if it is longer or wider than the terminal."""
     if not is_wanted():
         yield
         return

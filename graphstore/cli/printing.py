@@ -30,7 +30,7 @@ def as_json(value: object) -> None:
 
 
 def console() -> Console:
-    """Where people read: text as it is (no markup), a line each when it is piped on."""
+    """Return the console for people: text as it is (no markup), a line each when it is piped on."""
     from rich.console import Console
 
     class Plain(Console):

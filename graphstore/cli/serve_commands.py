@@ -18,7 +18,7 @@ _LOOKING = 60.0  # seconds that a page is served after the last browser has gone
 
 
 class Profile(StrEnum):
-    """Which tools agents get."""
+    """Names which tools agents get."""
 
     full = "full"
     memory = "memory"
@@ -34,7 +34,7 @@ class Level(StrEnum):
 
 
 class Form(StrEnum):
-    """How lines are written."""
+    """Names how lines are written."""
 
     text = "text"
     json = "json"
@@ -65,7 +65,7 @@ CONFIG = "A file in TOML: its table [serve] has what is not given here nor in th
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What `serve` is given, in the order of its help."""
+    """Holds the arguments of `serve`, in the order of its help."""
 
     ctx: typer.Context
     store: Store
@@ -209,7 +209,7 @@ def _warn_of_others(host: str, run: Any) -> None:
 
 
 def _compressor(name: str | None, url: str | None, model: str | None) -> Any:
-    """What compresses messages: the function or object of that name, or the model of a service; None: nothing."""
+    """Return what compresses messages: the function or object of that name, or the model of a service; None: nothing."""
     if name is not None and (url or model):
         raise typer.BadParameter(
             "--compress is one, --compress-url and --compress-model another. Give one of them."
@@ -265,7 +265,7 @@ def _server() -> Any:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """What `mcp` is given, in the order of its help."""
+    """Holds the arguments of `mcp`, in the order of its help."""
 
     store: Store
     read_only: Annotated[bool, typer.Option("--read-only", help="No tool that writes.")] = False
@@ -370,7 +370,7 @@ def _need_sdk(module: ModuleType) -> None:
 
 @dataclass(frozen=True)
 class ShellOptions:
-    """What `shell` is given, in the order of its help."""
+    """Holds the arguments of `shell`, in the order of its help."""
 
     store: Store
     command: Annotated[

@@ -31,7 +31,7 @@ _SHORT = 10_000_000  # microseconds; what happens within them needs no room of i
 
 
 class Axis:
-    """Where instants lie from left to right: in proportion to time, but for a few very long gaps, drawn short and marked as broken.
+    """Places instants from left to right: in proportion to time, but for a few very long gaps, drawn short and marked as broken.
 
     `starts` are the instants one should be able to distinguish: no more gaps are broken than that takes. The others only have to be in order.
     """
@@ -219,7 +219,7 @@ def _arrow(each: Arrow, axis: Axis, bars: tuple[Bar, ...], places: dict[str, int
 
 
 def _legend(scene: Scene, y: int) -> str:
-    """What the marks mean, of those that are there."""
+    """Return what the marks mean, of those that are there."""
     bars = scene.bars
     marks = [
         (any(not each.happened for each in bars), "held over this time", f'<path class="n" d="M0,{y - 8}h22v8h-22Z"/>'),

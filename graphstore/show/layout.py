@@ -20,7 +20,7 @@ _TURNS = 5  # the last one looks to the left, where an arrow comes from
 
 
 class Place(Value):
-    """Where a thing lies: its column and its row, both from 0."""
+    """Holds the column and the row of a thing, both from 0."""
 
     id: str
     column: int
@@ -82,7 +82,7 @@ def layout(starts: Mapping[str, int], links: Iterable[tuple[str, str]]) -> Layou
 def _joined(
     slots: list[list[_Slot]], column: Mapping[str, int], pairs: Iterable[_Pair]
 ) -> list[dict[_Slot, list[_Slot]]]:
-    """What each slot of a column is joined to in the column before; the shortest arrows over columns get slots first."""
+    """Return what each slot of a column is joined to in the column before; the shortest arrows over columns get slots first."""
     joined: list[dict[_Slot, list[_Slot]]] = [defaultdict(list) for _ in slots]
     lanes = [0] * len(slots)
     for pair in pairs:

@@ -106,7 +106,7 @@ def html(value: Any) -> str:
 
 
 def whole(value: Any, kind: str) -> str:
-    """All of a value as a file: `.svg`, the drawing alone, or `.html`, a page with its tables too. Raises InvalidError for what has no drawing."""
+    """Return all of a value as a file: `.svg`, the drawing alone, or `.html`, a page with its tables too. Raises InvalidError for what has no drawing."""
     shown = scene(glance(value, ROWS) if isinstance(value, Reader) else value, _ALL)
     if kind == ".html":
         title = f"<meta charset=utf-8><title>{_safe(shown.title, 200)}</title>"

@@ -53,12 +53,12 @@ class Bar:
 
     @property
     def pale(self) -> bool:
-        """Whether it no longer stands."""
+        """Return True if it no longer stands."""
         return self.standing not in _SOLID
 
     @property
     def period(self) -> str:
-        """When it held or happened, in words."""
+        """Return when it held or happened, in words."""
         if not self.happened:
             until = "" if self.unsaid is None else f", as believed until {when(self.unsaid)}"
             return during(self.start, self.end) + until
@@ -88,13 +88,13 @@ class Sheet:
 
     @property
     def hidden(self) -> int:
-        """How many rows are not shown."""
+        """Return how many rows are not shown."""
         return self.total - len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All there is to show of one value. `boxes` and `edges` are its graph; without boxes it is no graph."""
+    """Holds all there is to show of one value. `boxes` and `edges` are its graph; without boxes it is no graph."""
 
     title: str
     bars: tuple[Bar, ...] = ()

@@ -45,7 +45,7 @@ class Names:
 
 
 def suggestions(before: str, names: Names) -> list[Suggestion]:
-    """What may come next behind the text before the cursor, in the order to offer it."""
+    """Return what may come next after the text before the cursor, in the order to offer it."""
     typed = cut(before)[1].lstrip()
     if typed.startswith(COMMAND):
         return list(_in_command(typed, names))
@@ -110,7 +110,7 @@ def _in_cypher(typed: str, names: Names) -> Iterator[Suggestion]:
 
 
 def _open_string(every: list[Token]) -> int | None:
-    """Where a string begins that has not ended."""
+    """Return where a string begins that has not ended."""
     return next((at for at, (kind, piece) in enumerate(every) if kind == "mark" and piece in "'\""), None)
 
 
@@ -130,7 +130,7 @@ def _in_string(before: list[Token], typed: str, names: Names) -> Iterator[Sugges
 
 
 def _expected(before: list[Token], word: str, names: Names) -> Iterator[Suggestion]:
-    """What stands behind some tokens: a label, a kind of link, a property, or a word of Cypher."""
+    """Yield what may follow some tokens: a label, a kind of link, a property, or a word of Cypher."""
     vocabulary = names.vocabulary
     last = before[-1][1] if before else ""
     bracket = _innermost(before)

@@ -31,7 +31,7 @@ CELL = 240
 
 
 class Mode(StrEnum):
-    """How answers are shown."""
+    """Names how answers are shown."""
 
     table = "table"
     json = "json"
@@ -51,7 +51,7 @@ class ShellAnswer:
 
     @property
     def document(self) -> Any:
-        """What JSON is made of."""
+        """Return what JSON is made of."""
         return self.result.legible() if self.value is None else self.value
 
 
@@ -96,7 +96,7 @@ def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> ShellAnswe
 
 @dataclass(slots=True)
 class Output:
-    """Where answers go. On a terminal long tables are cut and the time is shown; anywhere else everything is written, and only that."""
+    """Writes answers. On a terminal long tables are cut and the time is shown; anywhere else everything is written, and only that."""
 
     terminal: bool = False
     mode: Mode = Mode.table
@@ -156,7 +156,7 @@ class Output:
             common.say(text, err=True)
 
     def error(self, error: BaseException) -> None:
-        """What was refused, in one line."""
+        """Print what was refused, in one line."""
         message = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         coloured = self.terminal and not os.environ.get("NO_COLOR")
         typer.secho(f"error: {clean(message)}", fg="red" if coloured else None, err=True)

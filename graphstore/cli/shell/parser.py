@@ -42,18 +42,18 @@ def cut(text: str) -> tuple[list[str], str]:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text says nothing: white space and comments alone."""
+    """Return True if a text is white space and comments alone."""
     return all(kind in ("space", "comment") for kind, _ in pieces(text))
 
 
 def is_command(text: str) -> bool:
-    """Whether a text that begins here is a command, and so ends with its line."""
+    """Return True if a text that begins here is a command, and so ends with its line."""
     plain = text.strip()
     return plain.startswith(COMMAND) or plain.rstrip(";").lower() in WORDS_THAT_ARE_COMMANDS
 
 
 def is_complete(text: str) -> bool:
-    """Whether Enter sends what was typed; otherwise it begins a new line."""
+    """Return True if Enter sends what was typed; otherwise it begins a new line."""
     left = cut(text)[1]
     return is_command(text) or is_blank(left) or is_command(left)
 

@@ -20,7 +20,7 @@ Columns = dict[str, str]
 
 
 def view(seen: View) -> ShellAnswer:
-    """What the graph of a view holds, with how many there are of each."""
+    """Return what the graph of a view holds, with how many there are of each."""
     labels = _counts(seen, "count_labels")
     columns = {label: columns_of(seen, label) for label in LABELS}
     link = columns_of(seen, SOME_LINK)

@@ -150,7 +150,7 @@ class Shell:
             return self.trunk.refresh()
 
     def prompt(self) -> str:
-        """What stands before what is typed: the store, its branch, and the coordinate unless it is now."""
+        """Return the text before the line that is typed: the store, its branch, and the coordinate unless it is now."""
         name = self.name if self.branch is None else f"{self.name}/{self.branch}"
         return f"{name}{self._coordinate()}> "
 

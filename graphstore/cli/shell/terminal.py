@@ -135,14 +135,14 @@ def _session(shell: Shell) -> PromptSession[str]:
 
 
 def history_file() -> Path:
-    """Where what was typed is kept: the user's state folder, never the store's."""
+    """Return the file that keeps what was typed, in the user's state folder, never the store's."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
     return base / "graphstore" / "shell_history"
 
 
 def history(remark: Callable[[str], None]) -> History:
-    """What was typed before, in a file that only its owner can read; in memory alone, after a remark, where there can be none."""
+    """Return what was typed before, kept in a file that only its owner can read; in memory alone, after a remark, where there can be none."""
     try:
         path = history_file()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
