@@ -832,7 +832,7 @@ _LISTED = (
     Command("export", STORES, "Write the whole store to a dump that `restore` reads; or, with --format, what other tools read.", "", file_commands.export,
         check=file_commands.check_export, places="dump", at=True, words={
             "dump": Help("Where to write it; with --format delta also s3://bucket/path.", "DUMP", is_required=True),
-            "format": Help(_EXPORTED, type="|".join(common.DumpFormat)), "storage": _STORAGE}),
+            "format": Help(_EXPORTED, type="|".join(common.EXPORT_FORMATS)), "storage": _STORAGE}),
     Command("restore", STORES, "Make a new store from a dump.", "", file_commands.restore, places="dump", on="place", words={
         "dump": Help("What `export` wrote.", "DUMP", type="place", is_required=True)}),
     Command("copy", STORES, "Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. What is there already is gone on from.", "", file_commands.copy,

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,27 +23,11 @@ if TYPE_CHECKING:
     from graphstore.view.view import View
 
 
-class DumpFormat(StrEnum):
-    """Names the format of an export."""
-
-    graphstore = "graphstore"
-    gasoline = "gasoline"
-    otlp = "otlp"
-    pi_brain = "pi-brain"
-    parquet = "parquet"
-    delta = "delta"
-    graphml = "graphml"
-    gexf = "gexf"
-    gexf_timeline = "gexf-timeline"
-    node_link = "node-link"
-    prov_json = "prov-json"
-    prov_xml = "prov-xml"
-    prov_n = "prov-n"
-    prov_o = "prov-o"
-    neo4j_csv = "neo4j-csv"
-    neo4j_cypher = "neo4j-cypher"
-
-
+EXPORT_FORMATS = (
+    "graphstore", "gasoline", "otlp", "pi-brain", "parquet", "delta", "graphml", "gexf", "gexf-timeline", "node-link",
+    "prov-json", "prov-xml", "prov-n", "prov-o", "neo4j-csv", "neo4j-cypher",
+)  # fmt: skip
+"""What an export is."""
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="The store's folder, such as memory.gs.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Valid = Annotated[

@@ -198,7 +198,7 @@ def _ask(store: GraphStore, plan: DemoPlan) -> list[DemoAnswer]:
         f'store.as_of(valid="{when(plan.date)}").node("{plan.subject}")',
         lambda: then.node(plan.subject),
     )
-    first.note = f"recorded {when(first.value.recorded_at)}\n{_why(store, first.value)}"
+    first.note = _why(store, first.value)
     compared = _timed(
         f"What did we know on {known_at}, about that moment?",
         f'store.knowledge_at("{when(plan.known_at)}").compare(store.as_of())',
@@ -250,7 +250,7 @@ def _why(store: GraphStore, node: Node) -> str:
         link for link in store.links_from(node.id, ("caused_by",)) if link.valid_from <= node.valid_from
     ]
     if not causes:
-        return f"source: {node.source}" if node.source else ""
+        return ""
     cause = store.inspect(max(causes, key=lambda link: link.valid_from).target).node
     who = f", by {node.content['author']}" if "author" in node.content else ""
     return f"because: {label(cause)}{who}"

@@ -39,21 +39,25 @@ def demo(asked: "CommandRun") -> Any:
 # ---- dumps and files for other tools -----------------------------------------------------------
 
 
+_DUMP = "graphstore"
+"""The format of a dump, which `restore` reads."""
+
+
 def check_export(values: Mapping[str, Any]) -> None:
     """Refuse options that the format does not have."""
-    form = common.DumpFormat(values.get("format", "graphstore"))
-    if form is common.DumpFormat.graphstore and values.keys() & {"valid", "tx"}:
+    form = values.get("format", _DUMP)
+    if form == _DUMP and values.keys() & {"valid", "tx"}:
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
-    if "storage" in values and form is not common.DumpFormat.delta:
+    if "storage" in values and form != "delta":
         raise typer.BadParameter("only --format delta writes into an object store; no other takes --storage.")
 
 
 def export(asked: "CommandRun") -> Any:
     """Write a store in a format."""
-    dump, name, storage = asked.pop("dump", "format", "storage")
-    form, place = common.DumpFormat(name or "graphstore"), common.shown(asked.path)
+    dump, form, storage = asked.pop("dump", "format", "storage")
+    place = common.shown(asked.path)
     with common.progress_bar(f"exporting {place}"):
-        if form is common.DumpFormat.pi_brain:
+        if form == "pi-brain":
             from graphstore.imports.pi_brain import export_pi_brain
 
             done = export_pi_brain(asked.view, Path(dump))
@@ -61,38 +65,36 @@ def export(asked: "CommandRun") -> Any:
                 common.say(f"left out: {warning}", err=True)
             asked.words = f"exported {place} to {dump}: {done}."
             return {"exported": dump, **done.model_dump()}
-        count, what = _exported(asked, dump, form, common.storage_settings(storage))
+        count, what = _exported(asked, dump, form or _DUMP, common.storage_settings(storage))
     asked.words = f"exported {place} to {dump}, {count} {what}."
     return {"exported": dump, what.replace(" ", "_"): count}
 
 
-def _exported(
-    asked: "CommandRun", dump: str, form: common.DumpFormat, settings: Mapping[str, str]
-) -> tuple[int, str]:
+def _exported(asked: "CommandRun", dump: str, form: str, settings: Mapping[str, str]) -> tuple[int, str]:
     """Write a store in a format. Returns how many, of what."""
-    if form is common.DumpFormat.graphstore:
+    if form == _DUMP:
         return asked.store.export(Path(dump)), "lines"
-    if form is common.DumpFormat.gasoline:
+    if form == "gasoline":
         from graphstore.imports.gasoline import export_gasoline
 
         return export_gasoline(asked.view, Path(dump)), "lines"
-    if form is common.DumpFormat.otlp:
+    if form == "otlp":
         from graphstore.imports.otlp import export_otlp
 
         return export_otlp(asked.view, Path(dump)), "spans"
     from graphstore.interchange import formats, lake
 
-    chosen = None if form is common.DumpFormat.delta else formats.FORMATS[form]
+    chosen = None if form == "delta" else formats.FORMATS[form]
     if chosen is not None and not chosen.history:
-        return formats.export(asked.view, dump, format=form.value), chosen.counted
+        return formats.export(asked.view, dump, format=form), chosen.counted
     if asked.valid:
         raise typer.BadParameter(
-            f"{form.value} is the whole history up to --tx; it takes no --valid and no --as-of."
+            f"{form} is the whole history up to --tx; it takes no --valid and no --as-of."
         )
     known = asked.view.at.tx
     if chosen is None:
         return lake.export_delta(asked.store, dump, tx=known, options=settings), "rows and closings"
-    return formats.export(asked.store, dump, format=form.value, tx=known), chosen.counted
+    return formats.export(asked.store, dump, format=form, tx=known), chosen.counted
 
 
 def restore(asked: "CommandRun") -> Any:

@@ -50,6 +50,8 @@ def _several(values: Sequence[Any]) -> Blocks:
             tx = _distinct([one.tx for one in values])
             rows = [(tx[one.tx], one.verb, one.subject, one.author, one.reason) for one in values]
             yield Grid(("tx", "verb", "subject", "author", "reason"), rows)
+        case [dict() as first, *_]:
+            yield Grid(list(first), [list(row.values()) for row in values])
         case _:
             yield grid_of(values)
 

@@ -43,6 +43,12 @@ def test_a_long_chain_says_what_it_leaves_out(store: GraphStore) -> None:
     assert "  … and 3 more things" == lines[-1]
 
 
+def test_rows_of_a_query_are_a_table() -> None:
+    (grid,) = paragraphs.paragraphs([{"a": 1, "b": None}, {"a": 2, "b": "x"}])
+
+    assert Grid(["a", "b"], [[1, None], [2, "x"]]) == grid
+
+
 def test_csv_is_the_same_printed_and_in_a_file(tmp_path: Path) -> None:
     found = Result(("a", "b", "c"), [(True, None, [1, {"x": False}]), ("ü", 1.5, "")])
 
