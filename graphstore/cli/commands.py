@@ -657,7 +657,8 @@ _LISTED = (
     Command("readers-of", READ, "Whose recorded answers contained a thing, and when.", "readers_of", show=_or("nobody's, as far as it is recorded."), places="id", words={
         "id": Help("An id; of one the store made a unique beginning (6 characters or more). [what --tx invalidated]", "ID", type="id"),
         "tx": Help("Only answers before that transaction.", "TX", "--tx")}),
-    Command("sql", READ, "Ask the whole history in the SQL of DuckDB.", "", file_commands.sql, places="text", words={
+    Command("sql", READ, "Ask the whole history in the SQL of DuckDB.", "",
+        file_commands.sql, places="text", words={
         "text": Help("What is asked of nodes, versions, events, occurrences, links, operations, and of node_as_of(valid, tx), link_as_of, event_as_of, "
             "succession_as_of(id, valid, tx) and node_diff; - reads it from standard input.", "TEXT", is_required=True),
         "param": _PARAM, "tx": Help("As the store knew it then. [now]", "TIME"), "output": _ROWS["output"]}),
@@ -774,7 +775,9 @@ _LISTED = (
         "table": Help('Instead of those set: {"claude-*": {"input": 3, "output": 15}}, dollars a million tokens.', "OBJECT", type="json")}, writes=bool),
     Command("connect", SESSIONS, "Link segments that have to do with each other.", "sessions.connect", show=_text, without="now"),
     Command("reanalyze", SESSIONS, "Describe sessions anew, from their files.", "sessions.reanalyze", _reanalyze, _text),
-    Command("sessions stats", SESSIONS, "What a session file holds, and what the session took. What it copied from its parent is counted apart.", "", file_commands.session_stats,
+    Command("sessions stats", SESSIONS, "What a session file holds, and what the session took. "
+        "What it copied from its parent is counted apart.", "",
+        file_commands.session_stats,
         places="file", on="", words={
             "file": Help("A session file of pi or Claude Code.", "FILE", type="file", is_required=True),
             "parent": Help("The file it was forked from.", type="file")}),
@@ -829,48 +832,65 @@ _LISTED = (
         creates=True, without="format", words=_SESSION_FILES),
     Command("import claude", STORES, "Sessions of Claude Code, those of sub-agents included.", "sessions.ingest", _ingest("claude"), _text, creates=True,
         without="format", words=_SESSION_FILES),
-    Command("export", STORES, "Write the whole store to a dump that `restore` reads; or, with --format, what other tools read.", "", file_commands.export,
+    Command("export", STORES, "Write the whole store to a dump that `restore` reads; "
+        "or, with --format, what other tools read.", "",
+        file_commands.export,
         check=file_commands.check_export, places="dump", at=True, words={
             "dump": Help("Where to write it; with --format delta also s3://bucket/path.", "DUMP", is_required=True),
             "format": Help(_EXPORTED, type="|".join(common.EXPORT_FORMATS)), "storage": _STORAGE}),
-    Command("restore", STORES, "Make a new store from a dump.", "", file_commands.restore, places="dump", on="place", words={
+    Command("restore", STORES, "Make a new store from a dump.", "",
+        file_commands.restore, places="dump", on="place", words={
         "dump": Help("What `export` wrote.", "DUMP", type="place", is_required=True)}),
-    Command("copy", STORES, "Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. What is there already is gone on from.", "", file_commands.copy,
+    Command("copy", STORES, "Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. "
+        "What is there already is gone on from.", "",
+        file_commands.copy,
         places="source target", on="", words={
             "source": Help("The address of a store of release 0.1 in PostgreSQL.", "FROM", is_required=True),
             "target": Help("A folder: a new one, or one with an earlier copy.", "TO", type="text", is_required=True)}),
-    Command("lake sql", STORES, "Ask Delta tables of a store in the SQL of DuckDB.", "", file_commands.lake_sql, places="uri text", on="", words={
+    Command("lake sql", STORES, "Ask Delta tables of a store in the SQL of DuckDB.", "",
+        file_commands.lake_sql, places="uri text", on="", words={
         "uri": _ADDRESS,
         "text": Help("What is asked, of the tables and views that `graphstore sql` has.", "TEXT", is_required=True),
         "param": _PARAM, "storage": _STORAGE}),
-    Command("verify", STORES, "Check every line, digest and table of a store. Exit code 1 when something is wrong.", "", file_commands.verify, on="place"),
-    Command("compact", STORES, "Give the free pages of a store's file back. It needs twice the room of the file for a moment.", "", file_commands.compact,
+    Command("verify", STORES, "Check every line, digest and table of a store. "
+        "Exit code 1 when something is wrong.", "",
+        file_commands.verify, on="place"),
+    Command("compact", STORES, "Give the free pages of a store's file back. "
+        "It needs twice the room of the file for a moment.", "",
+        file_commands.compact,
         on="place"),
-    Command("rebuild", STORES, "Make the rows of the ledger anew from its chain, and the graph tables with them. Only copies are made: nothing that was recorded changes.", "",
+    Command("rebuild", STORES, "Make the rows of the ledger anew from its chain, and the graph tables with them. "
+        "Only copies are made: nothing that was recorded changes.", "",
         file_commands.rebuild, on="place"),
-    Command("lake follow", STORES, "Append what is recorded to Delta tables, until interrupted. Killed and started again it goes on: each row is there once.",
+    Command("lake follow", STORES, "Append what is recorded to Delta tables, until interrupted. "
+        "Killed and started again it goes on: each row is there once.",
         "", file_commands.lake_follow, places="uri", words={"uri": _ADDRESS, "every": _OFTEN, "storage": _STORAGE}),
     Command("project", STORES, "Keep the graph of a Bolt server, such as Neo4j, as the store has it, until interrupted: at a coordinate, or the whole "
-        "history. NEO4J_USERNAME and NEO4J_PASSWORD of the environment let in. Killed and started again it goes on: each row is there once.", "",
+        "history. NEO4J_USERNAME and NEO4J_PASSWORD of the environment let in. "
+        "Killed and started again it goes on: each row is there once.", "",
         file_commands.project, check=file_commands.check_project, places="uri", at=True, words={
             "uri": Help("The Bolt server, such as bolt://host:7687 or neo4j+s://host.", "URI", is_required=True),
             "history": Help("The whole history with both periods, and no coordinate.", type="bool"),
             "database": Help("Which database of the server.", "NAME"), "once": Help("Write what is new, and end.", type="bool"), "every": _OFTEN}),
-    Command("demo", STORES, "Import a repository's history and ask it the five questions.", "", file_commands.demo, places="repository", on="", words={
+    Command("demo", STORES, "Import a repository's history and ask it the five questions.", "",
+        file_commands.demo, places="repository", on="", words={
         "repository": Help("A git repository. [the one here]", "REPOSITORY", type="place"),
         "folder": Help("Keep the store below this folder. [a temporary one]", type="path"),
         "team": Help("Instead: two weeks of a made-up team, to look at with `graphstore page`.", type="bool")}),
     # interfaces
-    Command("token add", INTERFACES, "Make a token for the server of a store and print it once: the store keeps only a hash of it.", "",
+    Command("token add", INTERFACES, "Make a token for the server of a store and print it once: "
+        "the store keeps only a hash of it.", "",
         file_commands.token_add, places="name", on="place", words={
             "name": Help("What it is revoked by.", "NAME", is_required=True),
             "scope": Help("It sees what is of this scope or below. [everything]", "PATH", type="many"),
             "rights": Help("With scopes: read or write. [read]", "read|write|admin"),
             "expires": Help("After how many days, such as 90d.", "DAYS"),
             "record_reads": Help("Record which things the answers to this token contained.", type="bool")}),
-    Command("token list", INTERFACES, "The tokens made by name: rights, scopes and when they expire.", "", file_commands.token_list,
+    Command("token list", INTERFACES, "The tokens made by name: rights, scopes and when they expire.", "",
+        file_commands.token_list,
         on="place", show=lambda asked, found: file_commands.token_lines(found)),
-    Command("token revoke", INTERFACES, "Let a token in no more, from the next request on.", "", file_commands.token_revoke, lambda asked, found: None,
+    Command("token revoke", INTERFACES, "Let a token in no more, from the next request on.", "",
+        file_commands.token_revoke, lambda asked, found: None,
         places="name", on="place", words={
         "name": Help("The name it was made by.", "NAME", is_required=True)}),
 )  # fmt: skip
