@@ -15,7 +15,7 @@ from graphstore.cli.pager import echo
 
 if TYPE_CHECKING:
     from graphstore.cli.command_rows import CommandRun
-    from graphstore.interchange.bolt import Shown
+    from graphstore.interchange.bolt import GraphWritten
     from graphstore.interchange.lake import Taken
 
 
@@ -323,7 +323,7 @@ def project(asked: "CommandRun") -> None:
     uri, history, database, once, every = asked.pop("uri", "history", "database", "once", "every")
     store, valid, tx = asked.store, asked.valid, asked.tx
 
-    def report(done: "Shown") -> None:
+    def report(done: "GraphWritten") -> None:
         _print_step(
             asked, done, f"{done.changed:,} written and {done.removed:,} taken away, up to {done.tx}."
         )
@@ -331,7 +331,7 @@ def project(asked: "CommandRun") -> None:
     with _ended() as ended, bolt.BoltGraph(uri, database=database) as graph:
         if once:
             report(
-                graph.write_history(ChangeFeed(store)) if history else graph.show(store, valid=valid, tx=tx)
+                graph.write_new(ChangeFeed(store)) if history else graph.show(store, valid=valid, tx=tx)
             )
         else:
             bolt.follow(

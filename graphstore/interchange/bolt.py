@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -25,7 +24,7 @@ from graphstore.context.glimpses import next_change
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.graph.texts import expand, macros, text
 from graphstore.interchange.flat_graph import LABELS, FlatGraph, flat_graph
-from graphstore.interchange.retries import Retries
+from graphstore.interchange.retries import keep_up
 from graphstore.store.change_feed import NAMES, ChangeFeed, End, Position
 from graphstore.values.period import OPEN, TimeLike, moment
 
@@ -37,7 +36,6 @@ __all__ = ["BoltGraph", "Shown", "follow", "written_out"]
 PART = 2_000
 """Rows in one transaction of the server."""
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
-_LOOK = 0.1  # seconds between looks whether it is to end
 _HISTORY, _COORDINATE = "history", "coordinate"
 _TIMESTAMP = re.compile(r"timestamp\('(\S+) (\S+)'\)")
 _SEVERAL = re.compile(r"\((\w+):\w+(?::\w+)+\)")  # one of several labels; all of them at once there
@@ -100,11 +98,11 @@ class BoltGraph:
 
     # ------------------------------------------------------------------ the whole history
 
-    def write_history(self, feed: ChangeFeed) -> Shown:
+    def write_new(self, feed: ChangeFeed) -> GraphWritten:
         """Write what the graph does not have yet of a store's history. Raises ConflictError for the graph of another store, or of a coordinate."""
         identity = feed.identity()
         if identity is None:
-            return Shown(0, 0, None)
+            return GraphWritten(0, 0, None)
         with self._refused():
             found = self._begin(identity, _HISTORY)
             goal, changed = feed.goal(), 0
@@ -176,7 +174,7 @@ class BoltGraph:
         """
         identity = ChangeFeed(store).identity()
         if identity is None:
-            return Shown(0, 0, None)
+            return GraphWritten(0, 0, None)
         view = store.as_of(valid=valid, tx=tx)
         flat = flat_graph(view, reserved=("shown",))
         with self._refused():
@@ -320,7 +318,7 @@ def follow(
     Of a coordinate that moves, on either axis, the graph is made anew when something was recorded, or when something begins or ends on the valid axis;
     only what differs is written.
     """
-    feed, retries = ChangeFeed(store), Retries(failed)
+    feed = ChangeFeed(store)
     seen: Position | None = None
     turn = None  # when something begins or ends next
 
@@ -328,22 +326,15 @@ def follow(
         nonlocal seen, turn
         known = feed.goal()["operations"]
         if history:
-            return graph.write_history(feed)
+            return graph.write_new(feed)
         if known == seen and (turn is None or store.as_of().at.valid < turn):
-            return Shown(0, 0, None)
+            return GraphWritten(0, 0, None)
         at = store.as_of(valid=valid, tx=tx)
         done = graph.show(store, valid=at.at.valid, tx=at.at.tx)
         seen, turn = known, next_change(store, "valid", at.at.valid) if valid is None else None
         return done
 
-    while not ended():
-        done, pause = retries.attempt(write_once)
-        wrote = done is not None and bool(done.changed or done.removed)
-        if done is not None and wrote:
-            report(done)
-        until = monotonic() + (pause or every)
-        while not (wrote or ended()) and (left := until - monotonic()) > 0:
-            sleep(min(left, _LOOK))
+    keep_up(write_once, report, every=every, failed=failed, ended=ended)
 
 
 # ---------------------------------------------------------------------------------------------------- rows

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from time import sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.graph.result import Result
 from graphstore.interchange.history_tables import StoreHistory
-from graphstore.interchange.retries import Retries
+from graphstore.interchange.retries import keep_up
 from graphstore.interchange.sql import answered, duckdb_here, statements
 from graphstore.store.change_feed import NAMES, PART, ChangeFeed, Position
 from graphstore.values.period import TimeLike, instant, moment
@@ -115,7 +114,7 @@ class Lake:
             found: deltalake.DeltaTable = self._delta.DeltaTable(place, storage_options=self._options)
             return found
 
-    def append_new(self, feed: ChangeFeed, tx: int | None = None) -> Taken:
+    def write_new(self, feed: ChangeFeed, tx: int | None = None) -> Taken:
         """Append what the tables do not have yet of a store, up to a tx. Raises ConflictError for tables of another store."""
         identity = feed.identity()
         if identity is None:
@@ -335,7 +334,7 @@ def export_delta(
     `options`: settings of the object store. Raises ConflictError for tables of another store, InvalidError for a view or a store that lies elsewhere,
     EngineError where the tables cannot be written; what was committed before is kept, and the next call goes on from there.
     """
-    done = Lake(str(path), options).append_new(ChangeFeed(store), None if tx is None else instant(tx))  # type: ignore[arg-type]
+    done = Lake(str(path), options).write_new(ChangeFeed(store), None if tx is None else instant(tx))  # type: ignore[arg-type]
     return done.rows + done.closings
 
 
@@ -353,12 +352,8 @@ def follow(
     After the first success a server or an object store that gives no answer is tried again, after pauses of up to a minute; `failed` hears of it. Anything
     else is raised.
     """
-    lake, feed, retries = Lake(uri, options), ChangeFeed(store), Retries(failed)  # type: ignore[arg-type]
-    while True:
-        done, pause = retries.attempt(lambda: lake.append_new(feed))
-        if done and (done.rows or done.closings):
-            told(done)
-        sleep(pause or every)
+    lake, feed = Lake(uri, options), ChangeFeed(store)  # type: ignore[arg-type]
+    keep_up(lambda: lake.write_new(feed), told, every=every, failed=failed)
 
 
 def ask(

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from time import monotonic, sleep
 from typing import TypeVar
 
 from graphstore.errors import ConflictError, EngineError
 
-__all__ = ["Retries"]
+__all__ = ["Retries", "keep_up"]
 
+_LOOK = 0.1  # seconds between looks whether it is to end
 _FIRST, _MOST = 1.0, 60.0  # seconds of the pauses
 T = TypeVar("T")
+W = TypeVar("W", bound=tuple[object, ...])
 
 
 class Retries:
@@ -45,3 +48,25 @@ class Retries:
     def _may_pass(self, error: EngineError | ConflictError) -> bool:
         # what looks like another follower may be a commit of this one that came late, once
         return error.passes if isinstance(error, EngineError) else self._failures == 1
+
+
+def keep_up(
+    work: Callable[[], W],
+    report: Callable[[W], None],
+    *,
+    every: float,
+    failed: Callable[[str], None],
+    ended: Callable[[], bool] = lambda: False,
+) -> None:
+    """Do some work every so many seconds, until `ended` says that it is all. `failed` hears what is tried again.
+
+    `report` is called with what the work gives, where one of the two counts it begins with says that something was written.
+    """
+    retries = Retries(failed)
+    while not ended():
+        done, pause = retries.attempt(work)
+        if done is not None and any(done[:2]):
+            report(done)
+        until = monotonic() + (pause or every)
+        while not ended() and (left := until - monotonic()) > 0:
+            sleep(min(left, _LOOK))

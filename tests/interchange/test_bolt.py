@@ -130,16 +130,16 @@ def same_coordinate(server: Any, database: str, view: Any) -> None:
 
 @needs_server
 def test_the_history_there_is_that_of_the_store(store, server, database, graph):
-    done = graph.write_history(ChangeFeed(store))
+    done = graph.write_new(ChangeFeed(store))
 
     assert done.changed > 80 and done.tx == str(store.changes()[-1].tx)
     same_history(server, database, store)
-    assert 0 == graph.write_history(ChangeFeed(store)).changed
+    assert 0 == graph.write_new(ChangeFeed(store)).changed
 
 
 @needs_server
 def test_questions_of_the_cookbook_are_answered_alike(store, server, database, graph):
-    graph.write_history(ChangeFeed(store))
+    graph.write_new(ChangeFeed(store))
     asked = 0
     for name, recipe in recipes().items():
         if not recipe.tables or name == "learned_between":  # a duration of months there
@@ -167,7 +167,7 @@ def test_questions_of_the_cookbook_are_answered_alike(store, server, database, g
 
 @needs_server
 def test_what_held_is_asked_by_plain_comparisons(store, server, database, graph):
-    graph.write_history(ChangeFeed(store))
+    graph.write_new(ChangeFeed(store))
     held = (
         "MATCH (n:Node)-[:HAS_VERSION]->(v:Version) WHERE v.valid_from <= $valid AND $valid < v.valid_to "
         "AND v.tx_from <= $tx AND $tx < v.tx_to RETURN n.id AS id, v.ref AS ref ORDER BY id"
@@ -213,11 +213,11 @@ def test_a_follower_killed_after_any_commit_loses_nothing_and_doubles_nothing(
 
 @needs_server
 def test_of_two_followers_one_is_refused(store, server, database, graph):
-    graph.write_history(ChangeFeed(store))
+    graph.write_new(ChangeFeed(store))
     store.add_node("fact", {"late": True}, id="late")
     feed = ChangeFeed(store)
     [mark] = server.ask(database, "MATCH (w:Watermark) RETURN w.nodes AS nodes")
-    graph.write_history(feed)
+    graph.write_new(feed)
 
     since = bolt._position(mark["nodes"])
     [(part, after)] = feed.parts("nodes", since, feed.goal()["nodes"])
@@ -228,7 +228,7 @@ def test_of_two_followers_one_is_refused(store, server, database, graph):
 
 @needs_server
 def test_a_commit_whose_answer_was_lost_is_not_taken_for_that_of_another(store, server, database, graph):
-    graph.write_history(ChangeFeed(store))
+    graph.write_new(ChangeFeed(store))
     move = {"token": "mine", "before": "1 2 3", "after": "4 5 6"}
     server.ask(database, "MATCH (w:Watermark) SET w.nodes = '4 5 6', w.moved_by = 'mine'")
 
@@ -247,12 +247,12 @@ def test_what_is_erased_is_not_there(tmp_path, server, database, graph):
         store.add_node("fact", {"open": "pear-1"}, id="stays")
         store.link("stays", "uses", "gone", reason="for kiwi-7731")
         store.record_event("error", "kiwi-7731 fell", id="fell")
-        graph.write_history(ChangeFeed(store))
+        graph.write_new(ChangeFeed(store))
         assert "kiwi" in repr(server.ask(database, "MATCH (n) RETURN properties(n)"))
 
         store.erase("gone", reason="asked for")
         store.erase("fell", reason="asked for")
-        graph.write_history(ChangeFeed(store))
+        graph.write_new(ChangeFeed(store))
 
         same_history(server, database, store)
     said = server.ask(database, "MATCH (n) RETURN properties(n)") + server.ask(
@@ -263,20 +263,20 @@ def test_what_is_erased_is_not_there(tmp_path, server, database, graph):
 
 @needs_server
 def test_the_graph_of_another_is_refused(store, server, database, graph):
-    graph.write_history(ChangeFeed(store))
+    graph.write_new(ChangeFeed(store))
     with pytest.raises(ConflictError, match="history of this store"):
         graph.show(store)
     with graphstore.open(":memory:") as other:
         other.add_node("fact", {}, id="other")
         with pytest.raises(ConflictError, match="history of another store"):
-            graph.write_history(ChangeFeed(other))
+            graph.write_new(ChangeFeed(other))
     mine = server.database()
     server.ask(mine, "CREATE (:Node {id: 'of somebody'})")
     with (
         bolt.BoltGraph(server.uri, database=mine) as theirs,
         pytest.raises(ConflictError, match="are of no store"),
     ):
-        theirs.write_history(ChangeFeed(store))
+        theirs.write_new(ChangeFeed(store))
     assert [{"id": "of somebody"}] == server.ask(mine, "MATCH (n) RETURN n.id AS id")
 
 
@@ -361,12 +361,12 @@ def test_a_wrong_password_and_a_server_that_is_not_there_are_said(store, server,
         bolt.BoltGraph(server.uri, database=database, password="wrong") as wrong,
         pytest.raises(EngineError, match="NEO4J_PASSWORD"),
     ):
-        wrong.write_history(ChangeFeed(store))
+        wrong.write_new(ChangeFeed(store))
     with (
         bolt.BoltGraph("bolt://127.0.0.1:1") as nobody,
         pytest.raises(EngineError, match="cannot be written"),
     ):
-        nobody.write_history(ChangeFeed(store))
+        nobody.write_new(ChangeFeed(store))
 
 
 @needs_server

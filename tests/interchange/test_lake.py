@@ -196,7 +196,7 @@ def test_small_files_become_large_ones(store, tmp_path, monkeypatch):
     copy = lake.Lake(str(tmp_path / "lake"))
     for number in range(20):
         store.add_node("fact", {"n": number})
-        copy.append_new(change_feed.ChangeFeed(store))
+        copy.write_new(change_feed.ChangeFeed(store))
 
     assert len(copy.there("nodes").file_uris()) < 10
     same(store, tmp_path / "lake")
@@ -212,13 +212,13 @@ def test_files_are_made_one_with_those_that_are_not_large_beside_them():
 @pytest.mark.rest
 def test_what_others_append_between_two_looks_is_not_appended_again(store, tmp_path):
     first, feed = lake.Lake(str(tmp_path / "lake")), change_feed.ChangeFeed(store)
-    first.append_new(feed)
+    first.write_new(feed)
     store.add_node("fact", {"by": "another"}, id="another")
     lake.export_delta(store, tmp_path / "lake")
     store.add_node("fact", {"by": "the first"}, id="own")
 
-    assert first.append_new(feed).rows > 0
-    assert first.append_new(feed)[:2] == (0, 0)
+    assert first.write_new(feed).rows > 0
+    assert first.write_new(feed)[:2] == (0, 0)
     same(store, tmp_path / "lake")
 
 
@@ -227,11 +227,11 @@ def test_a_follower_that_goes_on_deletes_what_is_erased(store, tmp_path):
     copy, feed = lake.Lake(str(tmp_path / "lake")), change_feed.ChangeFeed(store)
     for number in range(12):
         store.add_node("fact", {"secret": f"kiwi-{number}"}, id=f"gone-{number}")
-        copy.append_new(feed)
+        copy.write_new(feed)
         store.erase(f"gone-{number}", reason="asked for")
-        copy.append_new(feed)
+        copy.write_new(feed)
         store.add_node("fact", {"open": number}, id=f"stays-{number}")
-        copy.append_new(feed)
+        copy.write_new(feed)
 
     assert [(24,)] == rows(
         tmp_path / "lake", "SELECT count(*) FROM nodes WHERE id LIKE 'gone-%' OR id LIKE 'stays-%'"

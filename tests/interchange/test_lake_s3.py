@@ -229,7 +229,7 @@ def test_of_many_that_append_the_same_at_once_one_does(server, bucket, store):
         feeds = [change_feed.ChangeFeed(store) for _ in range(4)]
         lakes = [lake.Lake(uri) for _ in feeds]
         for each, feed in zip(lakes, feeds, strict=True):
-            assert (0, 0) == each.append_new(feed)[:2]
+            assert (0, 0) == each.write_new(feed)[:2]
         store.add_node("fact", {"n": number}, id=f"at-once-{number}")
         with ThreadPoolExecutor(len(lakes)) as pool:
             done = [pool.submit(each.take, feed) for each, feed in zip(lakes, feeds, strict=True)]

@@ -36,4 +36,4 @@ if __name__ == "__main__":
             return done
 
         setattr(copy, name, then_killed)
-        copy.append_new(change_feed.ChangeFeed(store))
+        copy.write_new(change_feed.ChangeFeed(store))
