@@ -282,7 +282,8 @@ class Transcript:
         return _Way(end, passed)
 
     @cached_property
-    def _boundaries(self) -> list[Boundary]:
+    def cuts(self) -> list[Boundary]:
+        """Where the session was cut, in file order."""
         return list(_Cutting(self, self._reading, self._nearest).found())
 
 
@@ -395,7 +396,7 @@ def _shared(entries: Entries, parent: SessionReading) -> int:
 
 def boundaries(t: Transcript) -> list[Boundary]:
     """Where the session was cut, in file order; at one entry by priority. Those inside the copied part say `copied` in their metadata."""
-    return list(t._boundaries)
+    return list(t.cuts)
 
 
 class _Cutting:
@@ -544,11 +545,10 @@ def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
     cuts: dict[int, list[Boundary]] = {0: []}
     if 0 < t.copied < len(t.entries):
         cuts[t.copied] = []
-    index = t._reading.positions
     # what stands before the first content entry, and before the first own one, is no segment of its own
     first = {t.entries.content.find(1, start): start for start in list(cuts)}
-    for boundary in t._boundaries:
-        at = index[boundary.entry_id]
+    for boundary in t.cuts:
+        at = t.entry(boundary.entry_id).position
         cuts.setdefault(first.get(at, at), []).append(boundary)
     return dict(sorted(cuts.items()))
 
@@ -602,7 +602,7 @@ def statistics(t: Transcript) -> SessionStatistics:
         content_entries=len(content),
         copied=t.copied,
         segments=sum(not one.copied for one in segments(t)),
-        boundaries=dict(Counter(one.type for one in t._boundaries if "copied" not in one.metadata)),
+        boundaries=dict(Counter(one.type for one in t.cuts if "copied" not in one.metadata)),
         types=dict(Counter(entry.type for entry in own)),
         messages=dict(Counter(entry.role for entry in own if entry.role is not None)),
         started_at=started,
