@@ -58,7 +58,7 @@ class GraphSpan(NamedTuple):
 
 
 class PeriodBounds(NamedTuple):
-    """When something holds, and when it was believed."""
+    """Says when something holds, and when it was believed."""
 
     valid_from: Instant
     valid_to: Instant
@@ -138,7 +138,7 @@ STATE = Statement("state", ViewState)
 
 
 class RowSource:
-    """What the rows have of a span at a point. What is read later is read only while nothing was forgotten since, else NotInRows is raised.
+    """Reads what the rows have of a span at a point. What is read later is read only while nothing was forgotten since, else NotInRows is raised.
 
     `periods`: of nodes, each its number, that of the node, and its bounds; `link_periods`: of links, each its number, its kind, the numbers of what
     it joins, and its bounds.

@@ -41,7 +41,7 @@ Coordinate = tuple[Instant, Instant]
 
 
 class _GraphKey(NamedTuple):
-    """What a graph is of: a stretch of valid time, or a span, and the state of the ledger. Several may be the same, in processes."""
+    """Names what a graph is of: a stretch of valid time, or a span, and the state of the ledger. Several may be the same, in processes."""
 
     since: Instant
     until: Instant
@@ -51,7 +51,7 @@ class _GraphKey(NamedTuple):
 
 
 class _GraphRequest(NamedTuple):
-    """Whose graph is asked, where, and by the rows of which ledger."""
+    """Says whose graph is asked, where, and by the rows of which ledger."""
 
     core: Any
     where: Callable[[], Coordinate]

@@ -39,7 +39,7 @@ class HistoryMark(NamedTuple):
 
 
 class LedgerEnd(NamedTuple):
-    """How far a ledger goes."""
+    """Says how far a ledger goes."""
 
     entities: int
     periods: int
@@ -118,7 +118,7 @@ TABLES = {
 
 
 class RowHistory:
-    """What a ledger has committed on one line. All numbers are the places of rows in the order of the line."""
+    """Reads what a ledger has committed on one line. All numbers are the places of rows in the order of the line."""
 
     def __init__(self, rows: Ledger | BranchLedger) -> None:
         self._of_line = rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """How much one query may say and get. The engine's parser and binder take no less than twice as much of each, in under a second."""
+    """Limits what one query may say and get. The engine's parser and binder take no less than twice as much of each, in under a second."""
 
     characters: int = 100_000
     tokens: int = 10_000

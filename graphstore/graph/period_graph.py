@@ -126,7 +126,7 @@ def _are_read_by_property(tokens: Sequence[Token], names: set[str], within: set[
 
 
 class Clause(NamedTuple):
-    """What stands behind FOR VALID_TIME: two times, or one twice; None for no bound. And the text behind that."""
+    """Holds what stands behind FOR VALID_TIME: two times, or one twice; None for no bound. And the text behind that."""
 
     since: Any
     until: Any

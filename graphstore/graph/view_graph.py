@@ -73,7 +73,7 @@ def _listed(names: list[str]) -> str:
 
 
 class Waiting(NamedTuple):
-    """What a graph gets when a query first may read it. None of it holds the graph: that goes with its last reader.
+    """Holds what a graph gets when a query first may read it. None of it holds the graph: that goes with its last reader.
 
     `things`: what makes the rows of a label. `tables`: relationship tables that are not there yet, each with `columns` beside those that all have.
     `groups`: links of a table by the labels of their ends, as `links` takes them to make columns.

@@ -40,7 +40,7 @@ AVAILABLE = sys.platform != "win32"
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a query of others may take: seconds of time, bytes of memory beyond the graph, bytes of its answer; how many processes there may be, and the
+    """Limits what a query of others may take: seconds of time, bytes of memory beyond the graph, bytes of its answer; how many processes there may be, and the
     bytes that their graphs and tables may keep for later queries."""
 
     seconds: float = 30.0

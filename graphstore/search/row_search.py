@@ -60,7 +60,7 @@ _NAMED = "SELECT version FROM period WHERE tx_from <= ?"
 
 
 class SearchedEnds(NamedTuple):
-    """What there is of a ledger to be searched, and how far it goes."""
+    """Counts what there is of a ledger to be searched, and says how far it goes."""
 
     line: int
     last_tx: Instant
@@ -76,7 +76,7 @@ class SearchedEnds(NamedTuple):
 
 
 class HeldVersions(NamedTuple):
-    """What holds at a coordinate: entities and their versions as JSON arrays, when a period begins or ends before and after, and the plans."""
+    """Holds what stands at a coordinate: entities and their versions as JSON arrays, when a period begins or ends before and after, and the plans."""
 
     entities: str
     versions: str
@@ -88,7 +88,7 @@ class HeldVersions(NamedTuple):
 
 
 class SupersededEvent(NamedTuple):
-    """When an event was superseded."""
+    """Says when an event was superseded."""
 
     entity: int
     valid_from: Instant
@@ -96,7 +96,7 @@ class SupersededEvent(NamedTuple):
 
 
 class Believed(NamedTuple):
-    """When a version holds."""
+    """Says when a version holds."""
 
     entity: int
     version: int
@@ -111,7 +111,7 @@ class VersionNumbers(NamedTuple):
 
 
 class TextOf(NamedTuple):
-    """What a version says."""
+    """Holds what a version says."""
 
     number: int
     is_event: int
@@ -122,7 +122,7 @@ class TextOf(NamedTuple):
 
 
 class SegmentLengths(NamedTuple):
-    """How many terms the versions of a segment have."""
+    """Counts the terms of the versions of a segment."""
 
     first: int
     lengths: bytes
@@ -195,7 +195,7 @@ class SealedWords:
 
 @dataclass
 class _Kept:
-    """What a process keeps of one ledger, as far as `ends` says."""
+    """Holds what a process keeps of one ledger, as far as `ends` says."""
 
     ends: SearchedEnds
     sealed: NDArray[Any]  # the lengths of the sealed versions

@@ -65,7 +65,7 @@ WordLayers = list[WordLayer]
 
 
 class SearchedTexts(NamedTuple):
-    """What a text is searched in: the words of versions (`layers`, `lengths`), how many were recorded by then (`known`), which of them may be found
+    """Holds what a text is searched in: the words of versions (`layers`, `lengths`), how many were recorded by then (`known`), which of them may be found
     (`alive`), how `many` these are and the mean of their lengths, and the version of each entity that stands. `inside`: which versions are within the scopes;
     None: all.
 

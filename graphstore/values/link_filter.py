@@ -13,7 +13,7 @@ UNSAID = 3  # the strength of a link that has none
 
 
 class LinkFilter(NamedTuple):
-    """Which links are wanted. `kinds` None: all, under their stored names; `turned`: stored kinds requested by their inverse names."""
+    """Says which links are wanted. `kinds` None: all, under their stored names; `turned`: stored kinds requested by their inverse names."""
 
     kinds: frozenset[str] | None = None
     turned: frozenset[str] = frozenset()

@@ -125,7 +125,7 @@ def _sign(word: str) -> bool:
 
 
 class _Separated(dict[int, str]):
-    """How each character is read: as part of a word, a word of its own, or a gap. Filled on first use."""
+    """Maps the number of a character to how it is read: as part of a word, a word of its own, or a gap. Filled on first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)

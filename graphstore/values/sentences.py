@@ -104,7 +104,7 @@ _MAKES = re.compile("|".join([*_MADE, *_REMADE, *_MOVED, *_MADE_BY]))
 
 
 class Making(NamedTuple):
-    """How a thing is said to be done. `subject` is empty when the sentence names none; `phrase` is all before the value.
+    """Says how a thing is done. `subject` is empty when the sentence names none; `phrase` is all before the value.
 
     `ways`: whether it says what the thing is written in, or how it is done, or perhaps either. `renewed`: the sentence itself says that it was done
     otherwise before. `sure`: by a word that is said of the doing alone. `told`: by a verb, not by a mere `via` or `uses`, of which there may be several.

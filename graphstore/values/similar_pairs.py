@@ -44,7 +44,7 @@ def _after(which: list[int] | None, at: int) -> list[int]:
 
 
 class _Sizes:
-    """How large the sets are."""
+    """Groups the sets by their sizes."""
 
     def __init__(self, sets: Sequence[frozenset[str]]) -> None:
         of_size: dict[int, list[int]] = {}

@@ -19,7 +19,7 @@ _UNSEEN = frozenset({0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *ran
 
 
 class _Shown(dict[int, str]):
-    """What is shown for a character, by its number."""
+    """Maps the number of a character to what is shown for it."""
 
     def __missing__(self, code: int) -> str:
         self[code] = shown = _shown(code)
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 
 
 class _Escaped(dict[int, str]):
-    """What JSON has for a character, by its number."""
+    """Maps the number of a character to what JSON has for it."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)

@@ -48,7 +48,7 @@ class GoneSince(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What a side said of a thing since the base, beside what it states: what it took back, and whether it confirmed the rest."""
+    """Holds what a side said of a thing since the base, beside what it states: what it took back, and whether it confirmed the rest."""
 
     gone: list[GoneSince] = field(default_factory=list)
     is_confirmed: bool = False
