@@ -148,7 +148,7 @@ class Foundation(Value):
 
 
 class Grounds(Value):
-    """Lists what a thing rests on: `stand` of its `of` foundations still stand. `shaky`: what makes it shaky, if anything does."""
+    """What a thing rests on: `stand` of its `of` foundations still stand. `shaky`: what makes it shaky, if anything does."""
 
     node: Node | Event
     stand: int
@@ -217,7 +217,7 @@ class Step(Value):
 
 
 class Supersession(Shown):
-    """Tells what became of one thing: the steps away from it, over the whole time line, and what stands now at the ends of those that hold."""
+    """What became of one thing: the steps away from it, over the whole time line, and what stands now at the ends of those that hold."""
 
     subject: Node | Event
     chain: tuple[Step, ...]
@@ -243,7 +243,7 @@ class Supersession(Shown):
 
 
 class LinkSupersession(Value):
-    """Tells what became of a link at the coordinate: each step by which it was `unlinked` (by `unlink` or another verb), `revised` (said again with other
+    """What became of a link at the coordinate: each step by which it was `unlinked` (by `unlink` or another verb), `revised` (said again with other
     attributes, as `link` of the step has them) or `ended`, in the order they were recorded; and whether it holds.
     """
 
@@ -265,7 +265,7 @@ class LinkSupersession(Value):
 
 
 class Chain(Shown):
-    """Lists what was reached from a root, nearest first, and the links walked. `truncated`: the depth cut something off."""
+    """What was reached from a root, nearest first, and the links walked. `truncated`: the depth cut something off."""
 
     root: Node | Event
     nodes: tuple[Node | Event, ...]
@@ -290,7 +290,7 @@ class Contradiction(Value):
 
 
 class Counterfact(Value):
-    """Tells what would be believed if some operations had never been recorded: how many were omitted, which could not be done without them, and the difference
+    """What would be believed if some operations had never been recorded: how many were omitted, which could not be done without them, and the difference
     from what is believed to that. `by_effects`: whether some were done again by their effects alone, as release 0.1 recorded them."""
 
     at: Coordinate
@@ -434,7 +434,7 @@ class Problem(Value):
 
 
 class Verification(Value):
-    """The result of `verify`. `ok` is true when nothing is wrong."""
+    """What `verify` found. `ok` is true when nothing is wrong."""
 
     ok: bool
     problems: tuple[Problem, ...]

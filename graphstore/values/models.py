@@ -124,7 +124,7 @@ class Shown(Painted, Value):
 
 
 class Coordinate(Value):
-    """The place of a view in both times: `valid` in the world's time, `tx` in the store's."""
+    """Where a view stands: `valid` in the world's time, `tx` in the store's."""
 
     valid: datetime
     tx: datetime
