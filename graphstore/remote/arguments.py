@@ -48,49 +48,38 @@ def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> d
 
 
 def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    places, more = call.positional, call.more
-    if call.any == "params":
-        first, kwargs = places[0], dict(kwargs)
-        if not args and first in kwargs:
-            args = (kwargs.pop(first),)
-        if kwargs.get("limits", LIMITS) != LIMITS:
-            raise InvalidError(
-                "the limits of a query are those of the server it is sent to. Leave limits out."
-            )
-        kwargs = {name: value for name, value in kwargs.items() if name != "limits"}
-        kwargs = {
-            name: value.to_pylist()
-            if hasattr(value, "to_pylist") and hasattr(value, "column_names")
-            else value
-            for name, value in kwargs.items()
-        }
-        if len(args) != 1:
-            call.function(None, *args, **kwargs)  # raises the same error as in process
-        asked = {first: args[0]}
-        asked |= {
-            name: kwargs.pop(name)
-            for name in call.parameters
-            if name in kwargs and name not in (first, call.any)
-        }
-        try:
-            orjson.dumps(kwargs, option=_STRICT)
-            return {**asked, "params": dict(kwargs)}
-        except TypeError:
-            pass
-        try:
-            return {**asked, "tagged": orjson.loads(codec.tagged(dict(kwargs)))}
-        except TypeError as error:
-            raise InvalidError(f"a parameter of the query cannot be sent: {error}.") from None
-    given = dict(zip(places, args, strict=False))
-    if more is not None and len(args) > len(places):
-        given[more] = list(args[len(places) :])
-    too_many = len(args) > len(places) and more is None
-    twice = given.keys() & kwargs.keys()
-    given.update(kwargs)
-    unknown = call.any is None and not given.keys() <= call.signature.parameters.keys()
-    if too_many or twice or unknown or not call.required <= given.keys():
-        unwrap(call.function)(None, *args, **kwargs)  # raises the TypeError of the signature
-    return given
+    try:
+        given = dict(call.signature.bind(*args, **kwargs).arguments)
+    except TypeError:
+        unwrap(call.function)(None, *args, **kwargs)  # raises the same error as in process
+        raise
+    if call.more in given:
+        given[call.more] = list(given[call.more])
+    others: dict[str, Any] = {} if call.any is None else given.pop(call.any, {})
+    if call.any != "params":
+        return given | others
+    if given.pop("limits", LIMITS) != LIMITS:
+        raise InvalidError("the limits of a query are those of the server it is sent to. Leave limits out.")
+    return given | _of_query({name: _listed(value) for name, value in others.items()})
+
+
+def _listed(value: Any) -> Any:
+    """Return a table of Arrow as a list of its rows, and anything else as it is."""
+    is_table = hasattr(value, "to_pylist") and hasattr(value, "column_names")
+    return value.to_pylist() if is_table else value
+
+
+def _of_query(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a query as they are sent: with tags where JSON would change them."""
+    try:
+        orjson.dumps(params, option=_STRICT)
+        return {"params": params}
+    except TypeError:
+        pass
+    try:
+        return {"tagged": orjson.loads(codec.tagged(params))}
+    except TypeError as error:
+        raise InvalidError(f"a parameter of the query cannot be sent: {error}.") from None
 
 
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS

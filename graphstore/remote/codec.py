@@ -135,7 +135,7 @@ def _seconds(raw: float) -> timedelta:
 
 
 def _one_of(options: tuple[Any, ...]) -> Read | None:
-    """Of several classes, or lists of them, the one whose fields an object, or the first of a list, has."""
+    """Return what reads one of several types: of records, or lists of them, an object by its fields."""
     rest = [option for option in options if option is not type(None)]
     readings = [reading(option) for option in rest]
     if not any(readings):
@@ -144,25 +144,14 @@ def _one_of(options: tuple[Any, ...]) -> Read | None:
         only = readings[0]
         assert only is not None
         return lambda raw: None if raw is None else only(raw)
-    named, listed = (
-        {frozenset(fields_of(one)): reading(one) for one in classes if _has_fields(one)}
-        for classes in (
-            rest,
-            [arg for option in rest if get_origin(option) is list for arg in get_args(option)],
-        )
-    )
+    classes = [one for option in rest for one in (option, *get_args(option)) if _has_fields(one)]
+    by_fields = {frozenset(fields_of(one)): reading(one) for one in classes}
 
     def read(raw: Any) -> Any:
-        if isinstance(raw, dict) and (known := named.get(frozenset(raw))):
-            return known(raw)
-        if (
-            isinstance(raw, list)
-            and raw
-            and isinstance(raw[0], dict)
-            and (each := listed.get(frozenset(raw[0])))
-        ):
-            return [each(one) for one in raw]
-        return raw
+        if isinstance(raw, list):
+            return [read(one) for one in raw]
+        known = by_fields.get(frozenset(raw)) if isinstance(raw, dict) else None
+        return raw if known is None else known(raw)
 
     return read
 

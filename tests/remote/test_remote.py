@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import re
 import socket
 import threading
 import time
@@ -57,6 +58,17 @@ def there(pair):
     return pair[1]
 
 
+def whole_answer(server: socket.socket) -> bytes:
+    """The bytes of an answer, to its end."""
+    data = b""
+    while True:
+        data += server.recv(1 << 20)
+        head, end, body = data.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head)
+        if end and length is not None and len(body) >= int(length[1]):
+            return data
+
+
 class Proxy:
     """Passes bytes between a client and a server, until it is told to cut."""
 
@@ -84,7 +96,7 @@ class Proxy:
                     self.cuts -= 1
                     return
                 server.sendall(request)
-                answer = server.recv(1 << 20)
+                answer = whole_answer(server)
                 if self.cuts:
                     self.cuts -= 1
                     return
