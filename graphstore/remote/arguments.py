@@ -170,7 +170,7 @@ _WANTED = {
     "pi_brain.import_pi_brain": "**/*.json",
     "memory.index_soul": "*.md",
 }
-"""What of a folder a call reads, where it is not all."""
+"""The files of a folder that a call reads, if it does not read all, by the name of the call."""
 
 
 def _carried(call: Call, path: Path) -> Any:

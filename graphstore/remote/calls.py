@@ -138,7 +138,7 @@ class Call:
 
     @cached_property
     def doc(self) -> str:
-        """What it does."""
+        """The docstring."""
         return inspect.getdoc(self.function) or ""
 
     @cached_property
@@ -156,12 +156,12 @@ class Call:
 
     @cached_property
     def needed(self) -> frozenset[str]:
-        """Those that a request must have. Without the path of a file that a read writes, the answer is the file."""
+        """The parameters that a request must have. A read that writes a file answers with it if no path is given."""
         return self.required - self.files if self.scope == "read" else self.required
 
     @cached_property
     def positional(self) -> tuple[str, ...]:
-        """Those that may be given by place; one that is left out for `*more` too."""
+        """The parameters that may be given by place."""
         return tuple(self._of_kind(inspect.Parameter.POSITIONAL_OR_KEYWORD))
 
     @cached_property
@@ -420,7 +420,7 @@ def _encoded(value: Any, exact: bool) -> bytes:
 
 
 def _is_open(value: Any) -> bool:
-    """Whether it may hold anything: an object, or a list of them, that is no model."""
+    """Return True for an object that is not a model, or a list of them: it may hold values of any type."""
     if isinstance(value, dict):
         first = next(iter(value.values()), None)
         first = first[0] if isinstance(first, list) and first else first

@@ -51,7 +51,7 @@ def _legible(value: Any) -> Any:
 
 
 def simple(value: Any) -> Any:
-    """What a value is to JSON, one layer of it. Raises TypeError for what it cannot be."""
+    """Return one layer of a value as JSON has it. Raises TypeError for a value without a form in JSON."""
     if isinstance(value, Value):
         return value.__dict__
     if isinstance(value, Result):
@@ -97,7 +97,7 @@ def simple(value: Any) -> Any:
 
 @cache
 def reading(annotation: Any) -> Read | None:
-    """What makes a value out of its JSON; None where the JSON is the value. Raises TypeError for an annotation it does not know."""
+    """Return the function that reads a value of a type from its JSON; None where the JSON is the value. Raises TypeError for an unknown annotation."""
     annotation = getattr(annotation, "__supertype__", annotation)
     origin, args = get_origin(annotation), get_args(annotation)
     if annotation in (Any, str, int, float, bool, None, type(None)) or origin is Literal:

@@ -33,7 +33,7 @@ Finding = Callable[[], tuple[str, str]]
 
 
 class Reply(NamedTuple):
-    """What a server answered: the status, the headers with their names in small letters, the body."""
+    """An answer of a server: the status, the headers with their names in lower case, the body."""
 
     status: int
     headers: dict[bytes, bytes]
@@ -127,13 +127,13 @@ class _OutgoingRequest(NamedTuple):
     write: bool
 
     def sent(self, head: str, *, again: bool) -> bytes:
-        """Its bytes for a server. `again`: it may have been done already."""
+        """Return its bytes for a server. `again`: the server may have done it already."""
         more = "Graphstore-Again: yes\r\n" if again and self.write else ""
         return f"{self.first}{head}{self.rest}{more}\r\n".encode("latin-1") + self.body
 
     @property
     def held(self) -> bool:
-        """Whether it is part of a transaction, which its server holds."""
+        """Return True if it belongs to a transaction, which one server holds."""
         return "transaction=" in self.first.partition("?")[2] or self.first.startswith("POST /transaction/")
 
     def refuse_moved(self) -> None:
@@ -175,7 +175,7 @@ class ServerConnection:
         self._wires: weakref.WeakSet[Wire] = weakref.WeakSet()
         self.closed: str | None = None
         self.folder: Path | str | None = "not asked yet"
-        """That of the store, as the server sees it; None for a store in memory."""
+        """The folder of the store on the machine of the server; None for a store in memory."""
 
     def _is_at(self, url: str, token: str | None) -> None:
         secure, host, port = _parts(url)

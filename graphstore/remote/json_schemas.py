@@ -147,4 +147,4 @@ NAMED: dict[str, Schema] = {
     "TracesData": {**OBJECT, "description": "OTLP traces in the JSON form of protobuf."},
     "CloudEvent": {**OBJECT, "description": "An event in the structured mode of CloudEvents."},
 }  # fmt: skip
-"""What is no record of the store's own, by the name of its class."""
+"""The schemas of answers that are not records of the store, by the names of their classes."""

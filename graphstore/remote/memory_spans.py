@@ -122,7 +122,7 @@ class _Spans:
         kwargs: Mapping[str, Any],
         call: Callable[[], Any],
     ) -> Any:
-        """What a call of a room gives."""
+        """Run a function of a module within a span."""
         if _inside.get() or name not in _OPERATION:
             return call()
         return self._called(name, reader, args[1:], kwargs, call)

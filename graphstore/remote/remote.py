@@ -68,7 +68,7 @@ class Remote(registry.Elsewhere):
 
     @property
     def read_only(self) -> bool:
-        """Whether this end refuses to write."""
+        """True if this end refuses to write."""
         return self._reading
 
     def __getattr__(self, name: str) -> Any:
@@ -151,7 +151,7 @@ class Remote(registry.Elsewhere):
         kind: str = "application/json",
         **more: str,
     ) -> Reply:
-        """What a server answers, if it is no error."""
+        """Send a request and return the answer. Raises the error that the server answers with."""
         query = {} if write else self._at()
         if self._branch is not None:
             query["branch"] = self._branch
@@ -187,11 +187,11 @@ class Remote(registry.Elsewhere):
         return self._ask("vocabulary", (), {})
 
     def compare(self, other: Any) -> ViewDiff:
-        """What `other` has that this has not, and the other way round; see `View.compare`."""
+        """Return the differences from another view; see `View.compare`."""
         return self._ask("compare", (self._place_of(other),), {})  # type: ignore[no-any-return]
 
     def changes_to(self, other: Any) -> Any:
-        """What is otherwise at another coordinate, as a table; see `View.changes_to`."""
+        """Return the differences from another view as a table; see `View.changes_to`."""
         return self._ask("changes_to", (self._place_of(other),), {})
 
     def _place_of(self, other: Any) -> Any:
@@ -311,7 +311,7 @@ class RemoteCounterfactual(RemoteView):
         self.left_out, self.omitted, self.by_effects = found.left_out, found.omitted, found.by_effects
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> RemoteCounterfactual:
-        """The same at another coordinate; each axis defaults to this one."""
+        """Return the counterfactual at another coordinate; each axis defaults to this one."""
         at = Coordinate(
             valid=self.at.valid if valid is None else moment(instant(valid, "valid")),
             tx=self.at.tx if tx is None else moment(instant(tx, "tx")),
@@ -323,7 +323,7 @@ class RemoteCounterfactual(RemoteView):
 
 
 class _Served(Remote, Store):
-    """What a remote store and its branches both can do."""
+    """The methods that a remote store and its branches share."""
 
     @_documented_as(Store.without)
     def without(self, **omitted: Any) -> Any:
@@ -338,7 +338,7 @@ class _Served(Remote, Store):
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The URL of the server."""
         return self._line.url
 
     @property

@@ -17,7 +17,7 @@ PATH = "/mcp"
 
 
 class Agents:
-    """What answers agents, opened when the first one comes: what it needs takes a second to import, and most servers never need it."""
+    """Answers agents. It starts when the first one comes: its imports take a second, and most servers never need them."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
 class Download(NamedTuple):
-    """What a call wrote, where no place was named for it; `answer`: what its function gives, as JSON."""
+    """A file that a call wrote although no place was named for it; `answer`: the value of its function, as JSON."""
 
     body: bytes
     kind: bytes
@@ -50,11 +50,11 @@ class StagedCall(NamedTuple):
 
     args: dict[str, Any]
     folders: tuple[Path, ...]
-    """What may be read while it runs."""
+    """The folders that the call may read while it runs."""
     names: Mapping[Path, str]
-    """What the copies are called by the caller."""
+    """The caller's names for the copies."""
     known: frozenset[str] | None
-    """What may be quoted of places that were named; None where nothing was named but sent."""
+    """The texts that a message about a named place may quote; None if every file was sent in the call."""
     finish: Callable[[], Download | None]
     """Put what was written in its place; or give it, where none was named."""
 
@@ -373,7 +373,7 @@ def _in_callers_names(value: Any, staged: StagedCall, field: str = "") -> Any:
 
 
 def run(files: CallFiles, run: Callable[[dict[str, Any]], Any], call: Call, args: dict[str, Any]) -> Any:
-    """What a call that names files gives: its value, or a Download. Errors and reports speak of the caller's names."""
+    """Run a call that names files. Return its value, or a Download. Errors and reports use the caller's names."""
     with files.staged(call, args) as staged:
         try:
             with file_access.held_to(*staged.folders, names=staged.names):

@@ -1,4 +1,4 @@
-"""How a served store answers its calls: writes in the writer's turn, point reads at once, other reads in a few threads."""
+"""Answers the calls of a served store: writes in the writer's turn, point reads at once, other reads in a few threads."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ class Calling:
             store._queries_apart(Allowance(seconds=limits.query, cache=limits.cache))
         )
         self.cut_off = False
-        """Whether what others write cannot be followed just now."""
+        """True while the writes of other processes cannot be read."""
         self.scoped: ScopedWrites | None = None
-        """How a token with scopes writes, where this answers for one."""
+        """The writes of a token with scopes, if this answers for one."""
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
@@ -167,7 +167,7 @@ class Calling:
             self.serving.ask(turn)
 
     async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
-        """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""
+        """Do some work in the writer's turn. Return its value once it is durable. Raises the errors of the work, and Refused when too many wait."""
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
         work = through(DOOR.get(), SIGNER.get())(work)
@@ -235,7 +235,7 @@ class Calling:
         await _done(turn)
 
     def _run(self, call: Call, reader: Reader, args: dict[str, Any], line: Store) -> Any:
-        """What a call gives; it reads and writes no files but those it may name. A Download where it wrote one for who asks."""
+        """Run a call, which reads and writes only files that it may name. Return its value, or a Download if it wrote a file for the caller."""
         if call.files:
             return call_files.run(
                 self._files, lambda given: contract.run(call, reader, given, line), call, args
@@ -307,7 +307,7 @@ class Calling:
     async def _once(
         self, request: Request | None, work: Callable[[GraphStore], bytes], *, alone: bool, within: str | None
     ) -> bytes:
-        """What some work gives in the writer's turn; of a request that a server before this one did, what it gave then."""
+        """Do some work in the writer's turn. If an earlier server did this request, return its answer of then."""
         store = self.store
         if request is None or within is not None:
             return await self.turn(partial(work, store), alone=alone, within=within)  # type: ignore[no-any-return]
@@ -477,11 +477,11 @@ class Calling:
             left.cancel()
 
     async def parsed(self, body: bytes, work: Callable[[bytes], Any]) -> Any:
-        """What some work makes of a body: of a large one by a reader. Raises what it raises; Refused when too many wait."""
+        """Parse a body, a large one in a reader's thread. Raises the errors of the parsing, and Refused when too many wait."""
         return work(body) if len(body) <= LARGE else await self.aside(partial(work, body))
 
     async def aside(self, work: Callable[[], Any]) -> Any:
-        """What some reading gives, done by one of the readers. Raises Refused when too many wait, or when it takes too long."""
+        """Run a function in a reader's thread and return its value. Raises Refused when too many wait, or when it takes too long."""
         if self._reading >= self.limits.waiting_reads:
             raise Refused(503, "too many reads are waiting. Try again.", after=1)
         self._reading += 1
@@ -500,7 +500,7 @@ class Calling:
 
     @property
     def reading(self) -> int:
-        """How many reads are under way or wait for a thread."""
+        """The number of reads under way or waiting for a thread."""
         return self._reading
 
     # ------------------------------------------------------------------ sent again
@@ -600,7 +600,7 @@ def _coordinate(valid: int, tx: int) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _is_of_any_view(line: Store, name: str) -> bool:
-    """Whether a store answers a read as any view does: no room, and nothing that is more to a store."""
+    """Return True for a read that the store inherits from View unchanged."""
     own = getattr(type(line), name, None)
     return own is not None and own is getattr(View, name, None)
 
@@ -615,7 +615,7 @@ def _iso(at: int) -> bytes:
 
 
 def encoder(kind: bytes) -> Callable[[Any], bytes]:
-    """What turns a value into the kind of answer that is wanted."""
+    """Return the function that encodes a value as a media type."""
     return _ENCODERS[kind]
 
 
@@ -637,7 +637,7 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
 
 
 def _seconds(text: str, most: float) -> float:
-    """How long a query may run: as long as who asks will wait, and no longer than the server lets it. Raises InvalidError."""
+    """Return the seconds a query may run: those the client asks for, up to the server's limit. Raises InvalidError."""
     try:
         seconds = float(text)
     except ValueError:

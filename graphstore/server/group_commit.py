@@ -52,7 +52,7 @@ class WriteTurn:
         self.work, self.alone, self.ends = work, alone, ends
         self.request = request  # the id of that which commits a transaction
         self.done = done
-        """Of the caller: what is to be set when the turn is done."""
+        """The caller's future or event, to be set when the turn is done."""
         self.value: Any = None
         self.error: BaseException | None = None
         self.tx: datetime | None = None  # of what it wrote last
@@ -60,13 +60,13 @@ class WriteTurn:
         self._claim = threading.Lock()
 
     def claim(self) -> bool:
-        """Whether the caller is the first: then it does the turn, or gives it up."""
+        """Return True for the first caller: it does the turn, or gives it up."""
         return self._claim.acquire(blocking=False)
 
 
 @dataclass(slots=True)
 class Groups:
-    """How the writer's work went: groups by how many turns shared their sync, seconds it worked."""
+    """Counts the work of the writer: groups by the number of turns that shared a sync, and seconds."""
 
     sizes: list[int] = field(default_factory=lambda: [0] * 10)  # at most 1, 2, 4, … 256, more
     count: int = 0
@@ -83,7 +83,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a transaction over the network may take, in seconds: without a call, after its client has gone, and in all."""
+    """Limits of a transaction over the network, in seconds: without a call, after its client has gone, and in all."""
 
     idle: float = 10.0
     gone: float = 3.0
@@ -129,16 +129,16 @@ class Serving:
 
     @property
     def waiting(self) -> int:
-        """How many turns have queued."""
+        """The number of turns in the queue."""
         return self._queue.qsize()
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a client holds a transaction open."""
+        """True while a client holds a transaction open."""
         return self._held is not None
 
     def knows(self, token: str) -> bool:
-        """Whether a transaction by that token was begun here."""
+        """Return True if a transaction with that token was begun here."""
         held = self._held
         return token in self._over or (held is not None and held.token == token)
 
@@ -354,7 +354,7 @@ def _do(turn: WriteTurn) -> None:
 
 
 def _again(error: Exception, tx: datetime | None) -> Exception:
-    """The same for each of a group, with the tx of its own: a traceback grows with each that raises it."""
+    """Return a copy of an error for one turn of a group, with the turn's tx: a shared traceback would grow with each raise."""
     if isinstance(error, EngineError):
         return type(error)(*error.args, outcome=error.outcome, tx=tx if error.tx else None)
     return type(error)(str(error)) if isinstance(error, GraphStoreError) else error

@@ -110,7 +110,7 @@ class Exchange(NamedTuple):
     receive: Receive
     send: Send
     reader: Agent | None
-    """Who is answered, where that is recorded."""
+    """The agent that is answered, if reads are recorded."""
     call: Call | None
 
     @property
@@ -262,7 +262,7 @@ class ServedStore:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """The number of open connections."""
         return self._connections
 
     def come(self, client: Any) -> bool:
@@ -352,7 +352,7 @@ class ServedStore:
         await served.router(scope, exchange.receive, exchange.send)
 
     def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
-        """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all. And the grant of a token of a name."""
+        """Return the rights of the caller (`read`, `write` or `metrics`; empty for a path that is open to all) and the grant of a named token."""
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
@@ -377,7 +377,7 @@ class ServedStore:
         )
 
     def _while_let_in(self, path: str, headers: Headers, receive: Receive) -> Receive:
-        """What a stream hears of its client, which has gone when its token is revoked or expires."""
+        """Return a `receive` for a stream. It reports that the client has gone when its token is revoked or expires."""
 
         async def received() -> MutableMapping[str, Any]:
             asked = asyncio.ensure_future(receive())
@@ -523,7 +523,7 @@ class ServedStore:
         return Response(200, orjson.dumps({"rights": may}), ((b"cache-control", b"no-store"),))
 
     async def _activity(self, _: Exchange) -> Response:
-        """Who follows the store by way of this server, and through which door it wrote lately, by tx. Who reads the folder by itself is not known here."""
+        """Answer with the clients that follow the store by way of this server, and the interfaces of the last writes, by tx."""
         wrote = [{"tx": moment(tx), "door": door} for tx, door in self._store._doors().items()]
         followers = list(self._followers.values())
         found = {"followers": followers, "connections": self._connections, "doors": wrote}
@@ -794,7 +794,7 @@ def _call_at(path: str) -> Call | None:
 
 
 def path_of(call: Call) -> str:
-    """Where a call is asked for: `/node`, `/topics/latest_on`."""
+    """Return the path of a call: `/node`, `/topics/latest_on`."""
     return "/" + call.name.replace(".", "/")
 
 
@@ -890,7 +890,7 @@ def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
 
 
 def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes, TimeLike | None]:
-    """What the next transactions after `since` did, as events, and where those after them begin. Nothing that is not durable yet."""
+    """Return the next durable transactions after `since` as events, and the tx after which to go on."""
     line = calling.line(asked)
     parts: list[bytes] = []
     encode = encoder(b"application/json")

@@ -1,4 +1,4 @@
-"""What HTTP asks of any answer: which methods a path has, kinds that both sides know, pages of other origins, what may be kept, and compression."""
+"""Applies the rules of HTTP that hold for any answer: methods, media types, pages of other origins, caching, compression."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def with_cors(send: Send, origin: bytes) -> Send:
 
 @lru_cache(maxsize=256)
 def accepted(accept: bytes | None, offered: tuple[bytes, ...]) -> bytes:
-    """Of the kinds that are offered, the best first, the one that a client prefers. Raises Refused (406)."""
+    """Return the media type that a client prefers among those offered, the best first. Raises Refused (406)."""
     if not accept:
         return offered[0]
     asked = _qualities(accept)
@@ -156,7 +156,7 @@ def unchanged(found: Response, headers: Headers) -> Response:
 
 
 def is_compressible(found: Response, headers: Headers) -> bool:
-    """Whether an answer is to be compressed: it is large enough, of a kind that gets smaller, and the client reads gzip."""
+    """Return True if an answer is large enough, of a compressible type, and its client reads gzip."""
     accepts = headers.get(b"accept-encoding")
     if accepts is None or len(found.body) < _SMALL or not found.kind.startswith(_COMPRESSED_KINDS):
         return False

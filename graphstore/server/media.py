@@ -1,4 +1,4 @@
-"""What messages were recorded with: their audio and images, whole or in ranges. Nothing else of the disk can be asked for.
+"""Sends the audio and the images of messages, whole or in ranges. No other file of the disk can be asked for.
 
 Only a path that a message holds is read, and only what its first bytes show to be audio or an image is sent, as what they show it to be.
 """

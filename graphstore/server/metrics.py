@@ -1,4 +1,4 @@
-"""What a server has done, counted, in the text format of Prometheus."""
+"""Counts the work of a server, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Metrics:
     def text(
         self, groups: Groups, gauges: Mapping[str, float], writing: tuple[WritingCosts, int] | None
     ) -> bytes:
-        """All of it, with the gauges of the moment by name, and what writing took with the size of the WAL, where there is one."""
+        """Return all counts, with the gauges of the moment by name, and the counts of writing with the size of the WAL, if there is one."""
         lines = _head("requests_total", "counter")
         for (call, status), count in sorted(self._requests.items()):
             lines.append(f'graphstore_requests_total{{call="{call}",status="{status}"}} {count}')
@@ -123,7 +123,7 @@ def _ledger(writing: WritingCosts, wal: int) -> Iterable[str]:
 
 
 def _process() -> Iterable[str]:
-    """What the process has used, under the names that every exporter gives it; what the system does not tell is left out."""
+    """Yield the use of resources by the process, under the names that all exporters use, as far as the system tells it."""
     times = os.times()
     found: list[tuple[str, str, str, float]] = [
         (

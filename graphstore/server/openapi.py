@@ -199,7 +199,7 @@ def _named(name: str) -> Schema:
 
 
 def _others() -> Schema:
-    """What is no call by name: the life of the server, many calls at once, transactions, dumps."""
+    """Return the paths of no call: health, metrics, batches, transactions, dumps."""
     calls = {
         "type": "array",
         "description": 'Each a name and its arguments: `["add_node", {"kind": "fact"}]`.',
@@ -249,7 +249,7 @@ def _others() -> Schema:
 
 
 def _of_webhooks(observed: Schema) -> Schema:
-    """What a service calls by itself, which sends its own payload; answered as the call that observes a deploy is."""
+    """Return the paths that a service calls with its own payload; the answer is that of the call that observes a deploy."""
     answer = observed["responses"]["200"]
     writes = [_named(name) for name in (*_OF_WRITES, "request")]
     told = "A deploy, as GitHub, GitLab or a script sends it: the body is the payload itself. Null: it told of none."
@@ -259,7 +259,7 @@ def _of_webhooks(observed: Schema) -> Schema:
 
 
 def _of_pages() -> Schema:
-    """What the page at `/` asks besides."""
+    """Return the other paths that the page at `/` uses."""
     return {
         "/rights": {"get": _other("What the token that is shown may do: `read` or `write`.", "rights", _of_json(_RIGHTS, "It."))},
         "/activity": {"get": _other("Who follows by way of this server, and through which door it wrote lately, by tx.", "activity", _of_json(_ACTIVITY, "It."))},

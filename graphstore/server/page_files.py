@@ -53,4 +53,4 @@ def _answer(request: Request) -> Response:
 
 
 ENDPOINTS = dict.fromkeys(["/", *(f"/page/{name}" for name in NAMES)], _answer)
-"""What answers each path. They show nothing of the store."""
+"""The endpoint of each path. They show nothing of the store."""

@@ -33,7 +33,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Response(NamedTuple):
-    """What goes back: whole, and small enough to be kept for when it is asked for again."""
+    """A whole answer, small enough to be kept for a request that is sent again."""
 
     status: int
     body: bytes
@@ -42,7 +42,7 @@ class Response(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What makes a request the same as one before: by `key` in this process, by `id` in the journal; `again`: its client has sent it before."""
+    """Identifies a request that is sent again: `key` in this process, `id` in the ledger; `again`: its client has sent it before."""
 
     key: bytes
     id: str
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 def request_of(path: str, headers: Headers) -> Request | None:
-    """That of a request that may be sent again; None for one without an id of its own."""
+    """Return the identity of a request that may be sent again; None for one without an id of its own."""
     id = headers.get(b"graphstore-request")
     if id is None:
         return None
@@ -73,7 +73,7 @@ class Refused(Exception):
         self.status, self.after, self.headers = status, after, headers
 
     def answer(self) -> Response:
-        """It as an answer; `after` says in how many seconds another try makes sense."""
+        """Return the answer; `after` is the seconds until another try makes sense."""
         headers = self.headers
         if self.after is not None:
             headers = ((b"retry-after", str(self.after).encode()),)
@@ -121,7 +121,7 @@ class Apart(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
 
     def only(self, *names: str) -> Apart:
-        """Itself. Raises InvalidError for a parameter not among `names`, which would be ignored."""
+        """Return itself. Raises InvalidError for a parameter not among `names`, which would be ignored."""
         allowed = {*names, "others"}
         for name, value in zip(self._fields, self, strict=True):
             if value is not None and name not in allowed:
@@ -247,7 +247,7 @@ class Heads:
         self._acquaint(client, transport)
 
     def know(self, client: Any) -> None:
-        """Its token has been seen: it is no stranger any more."""
+        """Note that a client has shown a token: it is not a stranger any more."""
         transport = self._transports.get(client)
         if transport is not None:
             self._acquaint(client, transport)
@@ -267,7 +267,7 @@ class Heads:
             self._drop(transport)
 
     def strangers(self) -> int:
-        """How many there are."""
+        """Return the number of strangers."""
         return sum(map(len, self._of_address.values()))
 
     def _is_strange(self, client: Any, transport: Any) -> bool:
@@ -301,7 +301,7 @@ class Heads:
             awaited.pop(transport, None)
 
     def grow(self, transport: Any, size: int) -> None:
-        """So much has come. What of it was not of the head has ended it before."""
+        """Count bytes that have come of a head."""
         for awaited in self._waits(transport):
             awaited[1] += size
             if awaited[1] > self._most:

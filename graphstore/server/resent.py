@@ -83,7 +83,7 @@ def copy_folder() -> Path:
 
 
 def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore], T]) -> T:
-    """What some work gave that made these transactions, which nobody heard. Raises EngineError, with the outcome, where it cannot be told, or was broken off."""
+    """Return the answer to a request whose transactions were kept but not answered. Raises EngineError with the outcome if it cannot be made again."""
     kept = kept_of(store, request)
     store._written = max(store._written, *(instant(one.head["tx"]) for one in kept))
     instants = [instant(one.head["tx"]) for one in kept]
@@ -128,6 +128,6 @@ def _named(head: dict[str, Any]) -> Iterator[str]:
 
 
 def _said(head: dict[str, Any]) -> tuple[Any, ...]:
-    """What a transaction did, apart from where it stands in its journal."""
+    """Return the effects of a transaction, apart from its place in the ledger."""
     ops = [tuple(op[:2]) for op in head.get("ops", ()) if op[0] != TOUCH]
     return head["tx"], list(_named(head)), ops

@@ -48,7 +48,7 @@ _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, who is let in, the folder that paths of calls are below, and whether reads are recorded."""
+    """The settings of a server: its address, who is let in, the folder of calls' files, and whether reads are recorded."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -65,7 +65,7 @@ class Listening:
         return (*self.hosts, self.host)
 
     def admitting(self, read_only: bool = False) -> dict[str, Any]:
-        """What `app` is to know of it."""
+        """Return the settings as arguments of `app`."""
         return {
             "read_only": read_only,
             "limits": self.limits,
@@ -152,7 +152,7 @@ def _opened(stack: contextlib.ExitStack, folder: Path, read_only: bool, driver: 
 def _ticking(
     stack: contextlib.ExitStack, store: GraphStore, prepared: Callable[[GraphStore], Ticking | None] | None
 ) -> Ticking | None:
-    """What is done beside the answers; what it holds is written before the store is closed."""
+    """Return the tasks that run beside the answers; what they hold is written before the store is closed."""
     ticking = prepared(store) if prepared is not None else None
     if ticking is not None:
         stack.callback(ticking.end)
@@ -225,7 +225,7 @@ class _Server(uvicorn.Server):
 
 
 def config(made: Any) -> uvicorn.Config:
-    """How uvicorn is to serve an app that `server.app` made."""
+    """Return the configuration of uvicorn for an app that `http_app.app` made."""
     return uvicorn.Config(
         made,
         http=_protocol(made),
@@ -322,7 +322,7 @@ def url_of(host: str, port: int) -> str:
 
 
 def _reached(host: str, port: int, names: Iterable[str]) -> str:
-    """Where a server listens, and under which names others reach it, in words."""
+    """Describe the address of a server, and the names by which others reach it."""
     where = "every address of this machine" if host in ("0.0.0.0", "::") else "this machine alone"
     if not is_loopback(host) and host not in ("0.0.0.0", "::"):
         where = "the network of that address"
@@ -333,13 +333,13 @@ def _reached(host: str, port: int, names: Iterable[str]) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return True if only this machine can reach an address."""
     return host in LOOPBACK or host.startswith("127.")
 
 
 @contextlib.asynccontextmanager
 async def together(working: Iterable[Coroutine[Any, Any, None] | None]) -> AsyncIterator[None]:
-    """What goes on while the block does."""
+    """Run coroutines while the block runs."""
     tasks = [asyncio.ensure_future(each) for each in working if each is not None]
     try:
         yield

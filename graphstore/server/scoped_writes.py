@@ -25,21 +25,21 @@ _OF_THINGS = "add_node revise amend supersede end retract link unlink resolve fo
 EVERYDAY = frozenset(_OF_THINGS.split())
 """Verbs about a few things by their ids."""
 CALLS = EVERYDAY | {"timeline.record_message"}
-"""What such a token may call, beside what only reads: each is about things by their ids, and makes things in a scope."""
+"""The calls that such a token may write by: each is about things by their ids, and makes things in a scope."""
 _SAYS_SCOPE = {"add_node": "scope"}
 _SAYS_METADATA = ("record_event", "timeline.record_message")
 
 
 class Main(Protocol):
-    """What answers for the whole store."""
+    """Answers for the whole store."""
 
     store: GraphStore
 
     async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
-        """What some work gives in the writer's turn."""
+        """Do some work in the writer's turn."""
 
     async def aside(self, work: Callable[[], Any]) -> Any:
-        """What some reading gives."""
+        """Run a function in a reader's thread."""
 
     async def begin(
         self, asked: Mapping[str, Any], apart: Apart, around: Callable[..., Any] | None = None
