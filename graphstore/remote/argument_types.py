@@ -44,6 +44,28 @@ MEMORY = object()
 _SECONDS = 86_400 * 1_000_000_000  # the longest that a timedelta holds, as a float rounds it up
 
 
+def _adapter(carried: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(carried, config=ConfigDict(strict=True))
+
+
+def _many(kind: type[dict[Any, Any]] | type[list[Any]], item: Any) -> Any:
+    """Return the type of a list of items, or of an object of them. It is refused at the first wrong one: pydantic would collect an error for each."""
+    many: Any = dict[str, item] if kind is dict else list[item]
+    if item is Any:
+        return many
+    each = _adapter(item)
+    fits = each.validator.isinstance_python
+
+    def check(value: Any, handler: Callable[[Any], Any]) -> Any:
+        if isinstance(value, kind):
+            for one in value.values() if isinstance(value, dict) else value:
+                if not fits(one):
+                    each.validate_python(one)
+        return handler(value)
+
+    return Annotated[many, WrapValidator(check)]
+
+
 class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -87,7 +109,7 @@ class SentFolder(_Closed):
     """A folder that is sent in the call: its files by their paths."""
 
     name: StrictStr
-    files: dict[StrictStr, Data]
+    files: _many(dict, Data)  # type: ignore[valid-type]
 
 
 # ---- the type that JSON has in place of another --------------------------------------------------
@@ -148,9 +170,9 @@ def carried(hint: Any) -> Any:
         places = Field(min_length=len(args), max_length=len(args))
         return Annotated[list[items], places, AfterValidator(tuple)]  # type: ignore[valid-type]
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return dict[str, carried(args[1])]  # type: ignore[misc]
+        return _many(dict, carried(args[1]))
     if isinstance(origin, type) and issubclass(origin, Iterable):
-        return list[carried(args[0])]  # type: ignore[misc]
+        return _many(list, carried(args[0]))
     name = getattr(origin or hint, "__name__", "")
     if name not in _BY_NAME:
         raise TypeError(f"{hint} cannot be sent as an argument: name it in {__name__}")
@@ -165,17 +187,13 @@ def argument(kind: Any, hint: Any, file: Literal["read", "written"] | None = Non
     if model := next((one for name, one in classes_in(hint).items() if name in MODELS), None):
         found = Annotated[found, WrapValidator(_reading_models(hint, model))]
     if kind is inspect.Parameter.VAR_POSITIONAL:
-        found = list[found]  # type: ignore[valid-type]
+        found = _many(list, found)
     if file == "read":  # a file may be sent instead
         sent = Annotated[SentFile | SentFolder, WrapValidator(_as_it_is)]
         found = found | sent
     if file == "written":  # it is the answer where no place is named
         found = found | None
     return _adapter(found)
-
-
-def _adapter(carried: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(carried, config=ConfigDict(strict=True))
 
 
 def _reading_models(hint: Any, model: Any) -> Callable[[Any, Any], Any]:

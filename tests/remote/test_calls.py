@@ -11,6 +11,7 @@ from uuid import UUID
 import networkx
 import orjson
 import pytest
+from pydantic import ValidationError
 
 import graphstore
 from graphstore import Branch, GraphStore, InvalidError, Result, View, errors
@@ -225,6 +226,21 @@ def test_a_node_stands_for_its_id(world):
     )
 
     assert {"members": ["jwt"], "into": "tea"} == orjson.loads(told)
+
+
+@pytest.mark.parametrize(
+    "name, argument, value",
+    [
+        ("walk", "ids", [1] * 1_000),
+        ("context.context", "conversation", [1] * 1_000),
+        ("imports.import_jsonl", "path", {"name": "x", "files": dict.fromkeys(map(str, range(1_000)), 1)}),
+    ],
+)
+def test_many_wrong_items_are_refused_at_the_first(name, argument, value):
+    with pytest.raises(ValidationError) as raised:
+        CALLS[name].arguments[argument].validate_python(value)
+
+    assert raised.value.error_count() < 10  # an error for each would take gigabytes
 
 
 # ---------------------------------------------------------------- anything
