@@ -330,14 +330,14 @@ _HEADER = re.compile(r" {0,3}##(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*\Z)|~{3,})(?P<info>.*)")
 
 
-class Section(NamedTuple):
+class FileSection(NamedTuple):
     """A part of a file: its `##` header ("" for what comes before the first one), and its text with the header."""
 
     title: str
     text: str
 
 
-def sections(text: str) -> list[Section]:
+def sections(text: str) -> list[FileSection]:
     """The parts of a Markdown text by its `##` headers. One within a code fence or a comment is none. A part without words is left out.
 
     >>> [section.title for section in sections("# Me\\n\\n## Style\\nbriefly\\n```\\n## no header\\n```\\n## Tools ##\\n")]
@@ -360,7 +360,7 @@ def sections(text: str) -> list[Section]:
             found.append(((header["title"] or "").strip(), []))
         found[-1][1].append(line.rstrip())
     parts = ((title, "\n".join(lines).strip("\n")) for title, lines in found)
-    return [Section(title, text) for title, text in parts if text.strip()]
+    return [FileSection(title, text) for title, text in parts if text.strip()]
 
 
 class SoulIndexed(Value):
@@ -416,7 +416,7 @@ class SoulFileIndexer:
         ids = {how: tuple(found) for how, found in done.items()}
         return SoulIndexed(**ids, files=tuple(texts), problems=tuple(problems.values()))
 
-    def _index(self, name: str, parts: list[Section], done: dict[str, list[str]]) -> None:
+    def _index(self, name: str, parts: list[FileSection], done: dict[str, list[str]]) -> None:
         times: Counter[str] = Counter()
         now = []
         for part in parts:

@@ -69,7 +69,7 @@ class MemoryStatus(Value):
 def status(store: Store) -> MemoryStatus:
     """How the memory of the store is now: layers, embedder, queues, services, ticks and what failed last. The hundred threads observed last are listed."""
     memory = Memory(store).stats()
-    going = scheduler.of(store._trunk)
+    going = scheduler.ticks_of(store._trunk)
     ticks = () if going is None else tuple(going.states())
     return MemoryStatus(
         layers=memory.layers,
@@ -127,7 +127,7 @@ def _syncs(store: Store) -> Iterable[SyncStatus]:
 @registry.write("memory")
 def do_now(store: Store, name: str) -> None:
     """Do a tick of the server now, such as `sync NAME` or `observer`, whether it is due or not. Raises InvalidError for one there is not."""
-    going = scheduler.of(store._trunk)
+    going = scheduler.ticks_of(store._trunk)
     if going is None:
         raise InvalidError(f"there is no tick {name!r}: nothing is done by itself here. Serve the store.")
     going.now(name)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DAY, MINUTE, INDEXING = timedelta(days=1), timedelta(minutes=1), timedelta(seconds=30)
 
 
-class Staged(NamedTuple):
+class TwoHalves(NamedTuple):
     """Work in two halves: `ask` may take its time and writes nothing, `write` writes what it gave."""
 
     ask: Callable[[], Any]
@@ -38,7 +38,7 @@ class Staged(NamedTuple):
         return self.write(self.ask())
 
 
-Work = Callable[[], Any] | Staged
+Work = Callable[[], Any] | TwoHalves
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class Ticking:
     def ask(self, name: str) -> Work:
         """Do the half of a tick that writes nothing, if it has one. Gives what is left to do. Raises what it raises."""
         tick = self._ticks[name]
-        if not isinstance(tick.work, Staged):
+        if not isinstance(tick.work, TwoHalves):
             return tick.work
         with self._failing(tick):
             return partial(tick.work.write, tick.work.ask())
@@ -147,7 +147,7 @@ class Ticking:
 _OF_STORES: WeakKeyDictionary[GraphStore, Ticking] = WeakKeyDictionary()
 
 
-def of(store: object) -> Ticking | None:
+def ticks_of(store: object) -> Ticking | None:
     """The ticks of a store that is open in this process, if it has any."""
     return _OF_STORES.get(store) if isinstance(store, Hashable) else None  # type: ignore[call-overload, no-any-return]
 
@@ -167,7 +167,7 @@ def usual(
         watching.lend()
     ticks: list[tuple[str, Work, timedelta]] = [
         ("lifecycle", lambda: lifecycle.run(store), DAY),
-        ("observer", Staged(watching.ask, watching.write), MINUTE),
+        ("observer", TwoHalves(watching.ask, watching.write), MINUTE),
         ("indexer", lambda: tick_shared(store), INDEXING),
         ("events", lambda: recorder.look_again(store), MINUTE),
         ("accesses", store.flush_accesses, 15 * MINUTE),

@@ -23,7 +23,7 @@ STATEMENT = 400
 """Columns of a statement in a list; `get` returns all of it."""
 
 
-class At(Value):
+class AnswerTime(Value):
     """The coordinate of an answer: as of `valid` in the world, as the store knew it at `tx`."""
 
     valid: datetime
@@ -36,7 +36,7 @@ class At(Value):
 class Answer(Value):
     """What every answer has: its coordinate, and how many parts were left out of this page. `more` is the cursor that goes on after it."""
 
-    at: At
+    at: AnswerTime
     left_out: int = 0
     more: str | None = None
 
@@ -66,7 +66,7 @@ class Answer(Value):
 _CUT_OFF = "(the depth cut it off: there is more with a higher depth)"
 
 
-class Thing(Value):
+class ThingLine(Value):
     """A node or an event in a line: `who` recorded what it says, and when. `kind` is an event's type; an event's `valid_from` is when it happened.
     `cut`: the statement is longer than shown."""
 
@@ -95,7 +95,7 @@ def _recorded(at: datetime, who: str | None, begin: datetime) -> str:
     return f"recorded {'then' if at == begin else when(at)}{f' by {who}' if who else ''}"
 
 
-class Hit(Thing):
+class HitLine(ThingLine):
     """Something found. `coverage`: the share of the question that it says, `strength` whether that is enough to answer it. `via`: the links that lead to it
     from what the words found. `note`: why it is shaky, or how it disagrees; `other` is the id of what
     has fallen below it, or of what it disagrees with."""
@@ -203,7 +203,7 @@ class StepLine(Value):
         return f"{of}{self.how}{by}{since} (recorded {when(self.recorded_at)}{who}){because(self.reason)}"
 
 
-class Done(Value):
+class OperationLine(Value):
     """An operation: what was done to what, by whom, when it was recorded, and why."""
 
     verb: str
@@ -217,7 +217,7 @@ class Done(Value):
         return f"{when(self.recorded_at)} {self.verb} {self.subject}{who}{because(self.reason)}"
 
 
-class Reached(Thing):
+class ReachedLine(ThingLine):
     """A thing that a chain of links reaches: so many `hops` away, by the link `by` of the thing `of` nearer to the beginning."""
 
     hops: int
@@ -229,10 +229,10 @@ class Reached(Thing):
         return f"{'  ' * (self.hops - 1)}{self.by}: {super().__str__()}{because(self.reason)}"
 
 
-class Found(Answer):
+class SearchAnswer(Answer):
     """What a search found, best first. `note` says how it was searched."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[HitLine, ...] = ()
     note: str
 
     def _lines(self) -> Iterable[str]:
@@ -240,14 +240,14 @@ class Found(Answer):
         yield f"({self.note})"
 
 
-class Got(Answer):
+class GetAnswer(Answer):
     """One thing in full. `links` begin at it, `backlinks` end at it; `history` is what is believed of it over all valid time; `occurrences`
     are of an event that came again, newest first.
 
     A content too long for one page comes as `content_pieces` of its JSON text, to be put together over the pages.
     """
 
-    thing: Thing
+    thing: ThingLine
     version: int | None = None
     source: str | None = None
     confirmations: int = 0
@@ -272,7 +272,7 @@ class Got(Answer):
         yield from (f"occurrence: {_compact(each)}" for each in self.occurrences)
 
 
-class Superseded(Answer):
+class SupersededAnswer(Answer):
     """What became of a thing, in a sentence (`answer`); `chain` the steps away from the subject in order; `current` what stands now at their
     ends, several when it `forked`. As text it is a paragraph to quote.
 
@@ -281,13 +281,13 @@ class Superseded(Answer):
 
     answer: str
     paragraph: str = Field("", exclude=True, json_schema_extra=RARE)
-    subject: Thing | None = None
+    subject: ThingLine | None = None
     standing: Standing | None = None
     retracted: bool = False
     forked: bool = False
     chain: tuple[StepLine, ...] = ()
-    current: tuple[Thing, ...] = ()
-    candidates: tuple[Thing, ...] = ()
+    current: tuple[ThingLine, ...] = ()
+    candidates: tuple[ThingLine, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         yield self.paragraph
@@ -301,7 +301,7 @@ class Superseded(Answer):
         yield from (f"{other}: {each}" for each in self.candidates)
 
 
-class Versions(Answer):
+class HistoryAnswer(Answer):
     """Every version of a node that was ever believed, in the order of recording."""
 
     id: str
@@ -315,7 +315,7 @@ class Versions(Answer):
         yield f"{self.id} [{self.kind}] {in_words(self.standing)}"
 
 
-class Reader(Value):
+class ReaderLine(Value):
     """An agent whose answers contained some things: the last of these answers was given at `at`."""
 
     agent: str
@@ -326,19 +326,19 @@ class Reader(Value):
         return f"{self.agent} (last {when(self.at)}): {', '.join(self.ids)}"
 
 
-class Why(Answer):
+class WhyAnswer(Answer):
     """Why a thing is as it is, in a sentence how it stands (`answer`): `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
     has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it; `readers`, whose answers contained it, as far as that is recorded. `truncated`: the depth cut `causes` off."""
 
     answer: str
     paragraph: str = Field("", exclude=True, json_schema_extra=RARE)
-    subject: Thing
+    subject: ThingLine
     shaky: str | None = None
-    said: tuple[Done, ...] = ()
-    causes: tuple[Reached, ...] = ()
+    said: tuple[OperationLine, ...] = ()
+    causes: tuple[ReachedLine, ...] = ()
     rests_on: tuple[LinkLine, ...] = ()
     replaces: tuple[LinkLine, ...] = ()
-    readers: tuple[Reader, ...] = Field((), json_schema_extra=RARE)
+    readers: tuple[ReaderLine, ...] = Field((), json_schema_extra=RARE)
     truncated: bool = False
 
     def _lines(self) -> Iterable[str]:
@@ -361,7 +361,7 @@ class Why(Answer):
         yield from (f"was in answers to {each}" for each in self.readers)
 
 
-def _by_whom(done: Done) -> str:
+def _by_whom(done: OperationLine) -> str:
     who = f" by {done.who}" if done.who else ""
     return who + (f", because: {done.reason.rstrip('.')}" if done.reason else "")
 
@@ -372,7 +372,7 @@ def _told(answer: str, id: str | None, step: StepLine) -> bool:
     return f"({id})" in answer and f"(recorded {when(step.recorded_at)}" in answer and why in answer
 
 
-class Entry(Value):
+class EntryLine(Value):
     """Something on a timeline: a message, an event, or a version of a node, at its instant in the world."""
 
     at: datetime
@@ -399,11 +399,11 @@ class Entry(Value):
         return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}{by}{recorded}"
 
 
-class Timeline(Answer):
+class TimelineAnswer(Answer):
     """What happened and what was stated, newest first. `of` names the timeline."""
 
     of: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[EntryLine, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         yield f"{self.of}:"
@@ -423,17 +423,17 @@ class FieldLine(Value):
         return f"{self.id} {self.path}: {self.type} {self.old!r} → {self.new!r}"
 
 
-class Difference(Answer):
+class DiffAnswer(Answer):
     """What differs: between two versions of one thing (`changes`), or between the coordinates `before` and `at`."""
 
-    before: At | None = None
+    before: AnswerTime | None = None
     id: str | None = None
     old: int | None = None
     new: int | None = None
     changes: tuple[FieldLine, ...] = ()
-    added: tuple[Thing, ...] = ()
-    removed: tuple[Thing, ...] = ()
-    changed: tuple[Thing, ...] = ()
+    added: tuple[ThingLine, ...] = ()
+    removed: tuple[ThingLine, ...] = ()
+    changed: tuple[ThingLine, ...] = ()
     links_added: tuple[LinkLine, ...] = ()
     links_removed: tuple[LinkLine, ...] = ()
     needed_them: tuple[str, ...] = Field((), json_schema_extra=RARE)
@@ -467,16 +467,16 @@ class SpanLine(Value):
         return f"{'  ' * self.depth}{self.name or self.span}{length}"
 
 
-class Traced(Answer):
+class TraceAnswer(Answer):
     """The spans of a trace as a tree in order (`spans`), or a chain of links from a thing (`root`, `reached`). `truncated`: the depth cut something off."""
 
     kind: Literal["trace", "chain"]
     direction: Literal["up", "down"] | None = None
-    root: Thing | None = None
-    reached: tuple[Reached, ...] = ()
+    root: ThingLine | None = None
+    reached: tuple[ReachedLine, ...] = ()
     truncated: bool = False
     spans: tuple[SpanLine, ...] = ()
-    events: tuple[Thing, ...] = ()
+    events: tuple[ThingLine, ...] = ()
     notes: tuple[str, ...] = ()
 
     _listed = {"spans": "", "events": "", "notes": ""}
@@ -507,7 +507,7 @@ class KindLine(Value):
         return f"{self.what} {self.kind} ({self.count}){fields}{f' — {self.meaning}' if self.meaning else ''}"
 
 
-class Schema(Answer):
+class SchemaAnswer(Answer):
     """What there is here: kinds with their counts, the graph as Cypher sees it, and the names of snapshots and branches."""
 
     graph: str
@@ -520,7 +520,7 @@ class Schema(Answer):
     _listed = {"graph": "", "kinds": "", "snapshots": "snapshot ", "branches": "branch "}
 
 
-class Rows(Answer):
+class RowsAnswer(Answer):
     """The rows of a query, each a list in the order of `columns`. `cut_cells`: texts longer than shown."""
 
     columns: tuple[str, ...]
@@ -537,7 +537,7 @@ class Rows(Answer):
             yield f"({self.cut_cells} texts are longer than shown: ask for substring(…), or get(id=…))"
 
 
-class Report(Answer):
+class EventsAnswer(Answer):
     """What happened, newest first, and the patterns in it. `total_events` counts all that match."""
 
     summary: str
@@ -562,11 +562,11 @@ class Report(Answer):
             yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)}{tail}"
 
 
-class Written(Answer):
+class WriteAnswer(Answer):
     """What the answers of tools that write have: `tx`, the transaction, by which `undo` takes it back; none where nothing was written."""
 
     tx: datetime | None = None
-    readers: tuple[Reader, ...] = Field((), json_schema_extra=RARE)
+    readers: tuple[ReaderLine, ...] = Field((), json_schema_extra=RARE)
 
     _listed = {
         "also": "",
@@ -587,15 +587,15 @@ class Written(Answer):
         yield from super()._tail()
 
 
-class Remembered(Written):
+class RememberAnswer(WriteAnswer):
     """What `remember` or `amend` did: `new`, `revised`, `amended`, or `confirmed` (it was known already; nothing was added). `closed` is what it took the place of;
     `conflicts` what stands and seems to disagree: decide with `supersede`, `retract`, or leave both."""
 
     outcome: Literal["new", "confirmed", "revised", "amended"]
-    thing: Thing
-    closed: tuple[Thing, ...] = ()
-    conflicts: tuple[Thing, ...] = ()
-    now_shaky: tuple[Thing, ...] = ()
+    thing: ThingLine
+    closed: tuple[ThingLine, ...] = ()
+    conflicts: tuple[ThingLine, ...] = ()
+    now_shaky: tuple[ThingLine, ...] = ()
 
     _listed = {
         "closed": "  took the place of ",
@@ -607,75 +607,75 @@ class Remembered(Written):
         yield f"{self.outcome}: {self.thing}"
 
 
-class RememberedMany(Written):
+class RememberManyAnswer(WriteAnswer):
     """What `remember_many` did: the things in the order given, and the ids of those that were `confirmed`; the rest as of `remember`."""
 
-    things: tuple[Thing, ...]
+    things: tuple[ThingLine, ...]
     confirmed: tuple[str, ...] = ()
-    closed: tuple[Thing, ...] = ()
-    conflicts: tuple[Thing, ...] = ()
-    now_shaky: tuple[Thing, ...] = ()
+    closed: tuple[ThingLine, ...] = ()
+    conflicts: tuple[ThingLine, ...] = ()
+    now_shaky: tuple[ThingLine, ...] = ()
 
-    _listed = Remembered._listed
+    _listed = RememberAnswer._listed
 
     def _headline(self) -> Iterable[str]:
         for each in self.things:
             yield f"{'confirmed' if each.id in self.confirmed else 'new'}: {each}"
 
 
-class Happened(Written):
+class RecordEventAnswer(WriteAnswer):
     """What `record_event` did. Not `is_new`: it happened before, and is counted as another occurrence of that event."""
 
-    event: Thing
+    event: ThingLine
     is_new: bool
     count: int
     status: str | None = None
-    resolved: tuple[Thing, ...] = ()
+    resolved: tuple[ThingLine, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def _headline(self) -> Iterable[str]:
         yield f"{'recorded' if self.is_new else f'happened again ({self.count} times now)'}: {self.event}"
 
 
-class Replaced(Written):
+class SupersedeAnswer(WriteAnswer):
     """What `supersede` did: the link that says so, and how the two stand now."""
 
     link: LinkLine
-    old: Thing
-    by: Thing
-    now_shaky: tuple[Thing, ...] = ()
+    old: ThingLine
+    by: ThingLine
+    now_shaky: tuple[ThingLine, ...] = ()
 
     def _headline(self) -> Iterable[str]:
         yield str(self.link)
 
 
-class TakenBack(Written):
+class RetractAnswer(WriteAnswer):
     """What `retract` did, and what rests on it and is shaky now: look at each, then revise, retract or confirm it."""
 
     how: Literal["retracted", "ended"]
-    thing: Thing
-    now_shaky: tuple[Thing, ...] = ()
-    holds_again: tuple[Thing, ...] = ()
+    thing: ThingLine
+    now_shaky: tuple[ThingLine, ...] = ()
+    holds_again: tuple[ThingLine, ...] = ()
 
     def _headline(self) -> Iterable[str]:
         yield f"{self.how}: {self.thing}"
 
 
-class Undone(Written):
+class UndoAnswer(WriteAnswer):
     """What `undo` did: `undone` is the transaction it took back, `operations` what that was, `things` how each stands now; `holds_again` what that had
     closed or shaken. Undo its own `tx` to have it again."""
 
     undone: datetime
     operations: tuple[str, ...] = ()
-    things: tuple[Thing, ...] = ()
-    holds_again: tuple[Thing, ...] = ()
-    now_shaky: tuple[Thing, ...] = ()
+    things: tuple[ThingLine, ...] = ()
+    holds_again: tuple[ThingLine, ...] = ()
+    now_shaky: tuple[ThingLine, ...] = ()
 
     def _headline(self) -> Iterable[str]:
         yield f"took back what was written at {exactly(self.undone)}: {'; '.join(self.operations)}"
 
 
-class Linked(Written):
+class LinkAnswer(WriteAnswer):
     """What `link` did; `also`: with the other pairs. Not `is_new`: the link was there already."""
 
     link: LinkLine
@@ -691,32 +691,32 @@ def linked(link: LinkLine, is_new: bool) -> str:
     return f"{'linked' if is_new else 'linked before'}: {link}"
 
 
-class Unlinked(Written):
+class UnlinkAnswer(WriteAnswer):
     """What `unlink` did: how the two ends of the link stand now."""
 
     kind: str
-    source: Thing
-    target: Thing
+    source: ThingLine
+    target: ThingLine
 
     def _headline(self) -> Iterable[str]:
         yield f"no longer: {self.source.id} {self.kind} {self.target.id}"
 
 
-class Decided(Written):
+class ResolveAnswer(WriteAnswer):
     """What `resolve` did: how the two stand now, `both` where both were kept, and what rests on the one that fell and is shaky now."""
 
     kept: str
-    things: tuple[Thing, ...]
-    now_shaky: tuple[Thing, ...] = ()
+    things: tuple[ThingLine, ...]
+    now_shaky: tuple[ThingLine, ...] = ()
 
     def _headline(self) -> Iterable[str]:
         yield f"kept: {self.kept}"
 
 
-class Forgotten(Written):
+class ForgetAnswer(WriteAnswer):
     """What `forget` did: nothing but this line is left of it."""
 
-    thing: Thing
+    thing: ThingLine
 
     def _headline(self) -> Iterable[str]:
         yield f"erased: {self.thing}"
@@ -729,10 +729,10 @@ def _compact(value: Any) -> str:
 # ---------------------------------------------------------------- from the store's values
 
 
-def at(view: View) -> At:
+def at(view: View) -> AnswerTime:
     """The coordinate of a view."""
     here = view.at
-    return At(valid=here.valid, tx=here.tx)
+    return AnswerTime(valid=here.valid, tx=here.tx)
 
 
 def cut(text: str, most: int = STATEMENT) -> dict[str, Any]:
@@ -745,7 +745,7 @@ def cut(text: str, most: int = STATEMENT) -> dict[str, Any]:
 
 
 def fields(view: View, node: Node | Event) -> dict[str, Any]:
-    """The fields of a `Thing`."""
+    """The fields of a `ThingLine`."""
     common = {
         "id": node.id,
         "standing": node.standing,
@@ -774,12 +774,12 @@ def _end(view: View, node: Node) -> datetime | None:
     return believed[-1] if believed else node.valid_to
 
 
-def thing(view: View, node: Node | Event) -> Thing:
+def thing(view: View, node: Node | Event) -> ThingLine:
     """A node or event in a line."""
-    return Thing(**fields(view, node))
+    return ThingLine(**fields(view, node))
 
 
-def things(view: View, nodes: Iterable[Node | Event]) -> list[Thing]:
+def things(view: View, nodes: Iterable[Node | Event]) -> list[ThingLine]:
     """Several of them."""
     return [thing(view, node) for node in nodes]
 
@@ -822,9 +822,9 @@ def _by(done: Iterable[Change], tx: datetime, id: str) -> Change | None:
     return next((each for each in there if each.subject == id), there[0] if there else None)
 
 
-def done_line(change: Change) -> Done:
+def done_line(change: Change) -> OperationLine:
     """An operation."""
-    return Done(
+    return OperationLine(
         verb=change.verb,
         subject=change.subject,
         who=change.author,
@@ -838,7 +838,7 @@ def field_line(id: str, change: FieldChange) -> FieldLine:
     return FieldLine(id=id, path=change.path, type=change.type, old=change.old, new=change.new)
 
 
-def reached(view: View, chain: Chain, upward: bool) -> list[Reached]:
+def reached(view: View, chain: Chain, upward: bool) -> list[ReachedLine]:
     """The things of a chain in the order they were reached, each with the link that reached it first."""
     hops, by = {chain.root.id: 0}, {}
     waiting = list(chain.links)
@@ -857,7 +857,7 @@ def reached(view: View, chain: Chain, upward: bool) -> list[Reached]:
             break
         waiting = left
     return [
-        Reached(
+        ReachedLine(
             **fields(view, node),
             hops=hops[node.id],
             by=by[node.id][0].kind,

@@ -31,11 +31,11 @@ from graphstore.values.text import estimate
 from graphstore.view.view import View
 
 if TYPE_CHECKING:
-    from graphstore.mcp.answers import Answer, At, Thing, Written
+    from graphstore.mcp.answers import Answer, AnswerTime, ThingLine, WriteAnswer
     from graphstore.values.findings import Reading
 
 A = TypeVar("A", bound="Answer")
-W = TypeVar("W", bound="Written")
+W = TypeVar("W", bound="WriteAnswer")
 
 BUDGET = 2_000
 """Tokens of an answer by default: about four bytes each."""
@@ -55,14 +55,14 @@ PAGED = {
 """The arguments of every tool that answers a question, each with its type and its default."""
 
 
-class Part(NamedTuple):
+class AnswerPart(NamedTuple):
     """A part of an answer that is included or left out as a whole: an item of one of its lists."""
 
     field: str
     item: Any
 
 
-class Question:
+class ToolQuestion:
     """One call of a reading tool: the view it is answered from, and the page that is wanted."""
 
     def __init__(self, view: View, asked: str, start: int, mark: str, budget: int, coordinate: str) -> None:
@@ -71,7 +71,7 @@ class Question:
         self._start, self._mark, self._budget = start, mark, budget
 
     @property
-    def at(self) -> At:
+    def at(self) -> AnswerTime:
         """The coordinate of the answer."""
         return answers.at(self.view)
 
@@ -79,7 +79,7 @@ class Question:
         """Return True if a value takes at most half of a page."""
         return estimate(_json(value)) <= self._budget // 2
 
-    def page(self, kind: type[A], parts: Sequence[Part], /, order: str = "", **head: Any) -> A:
+    def page(self, kind: type[A], parts: Sequence[AnswerPart], /, order: str = "", **head: Any) -> A:
         """The answer with as many of the parts as there is room for after those of the pages before; at least one.
 
         `order`: what the order of the parts is known by, where asking again may bring another one.
@@ -110,13 +110,13 @@ class Question:
         return base64.urlsafe_b64encode(orjson.dumps(state)).decode().rstrip("=")
 
 
-def _mark(parts: Sequence[Part], taken: int, order: str) -> str:
+def _mark(parts: Sequence[AnswerPart], taken: int, order: str) -> str:
     """What it is seen by that the parts are the same as before: how many there are, and the last one taken."""
     last = parts[taken - 1] if taken <= len(parts) else None
     return digest([len(parts), order, None if last is None else [last.field, _plain(last.item)]])
 
 
-class Later(Sequence[Part]):
+class LaterParts(Sequence[AnswerPart]):
     """Parts that are made when a page comes to them: there may be very many, of which a page shows few."""
 
     def __init__(self, makings: Sequence[tuple[str, Callable[[Any], Any], Any]]) -> None:
@@ -127,17 +127,17 @@ class Later(Sequence[Part]):
 
     def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
-            return Later(self._makings[number])
+            return LaterParts(self._makings[number])
         field, make, item = self._makings[number]
-        return Part(field, make(item))
+        return AnswerPart(field, make(item))
 
 
-def parts(field: str, items: Sequence[Any]) -> list[Part]:
+def parts(field: str, items: Sequence[Any]) -> list[AnswerPart]:
     """The items of one list of an answer, as its parts."""
-    return [Part(field, item) for item in items]
+    return [AnswerPart(field, item) for item in items]
 
 
-class Writing:
+class ToolWrite:
     """What became of a block that writes: the tx of its transaction, None where nothing was written."""
 
     def __init__(self, desk: Desk) -> None:
@@ -154,7 +154,7 @@ class Writing:
         readers = () if self.tx is None else self._desk.readers(tx=self.tx)
         return answer(at=answers.at(self.view), tx=self.tx, readers=readers, **fields)
 
-    def thing(self, id: str) -> Thing:
+    def thing(self, id: str) -> ThingLine:
         """How a node or an event is now."""
         return answers.thing(self.view, self.view.inspect(id).node)
 
@@ -179,11 +179,11 @@ class Desk:
         return self.store.as_of(valid=valid, tx=tx)
 
     @contextmanager
-    def writing(self) -> Iterator[Writing]:
+    def writing(self) -> Iterator[ToolWrite]:
         """A block that is one transaction of the client. Afterwards it says at what tx, if anything was written."""
         with self.store.transaction(author=self.who()):
             tx = self.store.as_of().at.tx
-            yield (written := Writing(self))
+            yield (written := ToolWrite(self))
         done = self.store.changes(since=tx - timedelta(microseconds=1))
         written.tx = tx if done and done[0].tx == tx else None
 
@@ -209,13 +209,13 @@ class Desk:
     def _given(self) -> str | None:
         return CLIENT.get().scope.get(SIGNED) or self.author
 
-    def readers(self, id: str | None = None, tx: datetime | None = None) -> tuple[answers.Reader, ...]:
+    def readers(self, id: str | None = None, tx: datetime | None = None) -> tuple[answers.ReaderLine, ...]:
         """Return whose earlier answers contained a thing, or what a transaction invalidated."""
         found: dict[str, list[Reading]] = {}
         for each in self.store.readers_of(id, tx=tx):
             found.setdefault(each.agent, []).append(each)
         return tuple(
-            answers.Reader(agent=agent, ids=tuple(dict.fromkeys(each.id for each in all)), at=all[0].at)
+            answers.ReaderLine(agent=agent, ids=tuple(dict.fromkeys(each.id for each in all)), at=all[0].at)
             for agent, all in found.items()
         )
 
@@ -258,14 +258,14 @@ class Desk:
         tx: str | None = None,
         budget_tokens: int = BUDGET,
         cursor: str | None = None,
-    ) -> Question:
+    ) -> ToolQuestion:
         """What a call asks: at its coordinate from the beginning, or where its cursor goes on.
 
         Raises InvalidError for a cursor that is none, or of another question.
         """
         known_by, coordinate = digest([tool, asked]), digest([valid, tx])
         if cursor is None:
-            return Question(self.view(valid, tx), known_by, 0, "", budget_tokens, coordinate)
+            return ToolQuestion(self.view(valid, tx), known_by, 0, "", budget_tokens, coordinate)
         at_valid, at_tx, of, where, start, mark = _decoded(cursor)
         if of != known_by:
             raise InvalidError(
@@ -278,7 +278,7 @@ class Desk:
         if self.store.read_only:
             self.store.refresh()
         view = self.store.as_of(valid=moment(at_valid), tx=moment(at_tx))
-        return Question(view, known_by, start, mark, budget_tokens, where)
+        return ToolQuestion(view, known_by, start, mark, budget_tokens, where)
 
 
 def digest(value: Any) -> str:

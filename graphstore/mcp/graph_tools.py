@@ -19,7 +19,7 @@ from graphstore.graph.result import Result, legible
 from graphstore.graph.texts import text as query_text
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, cut, field_line, link_line, reached, thing, things
-from graphstore.mcp.desk import Later, Part, Question, Rare, digest, parts
+from graphstore.mcp.desk import AnswerPart, LaterParts, Rare, ToolQuestion, digest, parts
 from graphstore.mcp.schemas import RARE
 from graphstore.mcp.tooling import Tools, reading
 from graphstore.memory import recall
@@ -46,18 +46,18 @@ class GraphTools(Tools):
     @reading("about")
     def timeline(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         about: Annotated[str | None, Field(description="id, key, tag or words")] = None,
         thread: str | None = None,
         sender: str | None = None,
         since: str | None = None,
         until: str | None = None,
-    ) -> answers.Timeline:
+    ) -> answers.TimelineAnswer:
         """What was said and happened over time, newest first: of a thing or topic, a thread, a sender, or all."""
         view = question.view
         begin, end = view._bounds(since, until)
-        found: Iterable[answers.Entry | Event]
+        found: Iterable[answers.EntryLine | Event]
         if thread or sender:
             named = (("thread", thread), ("sender", sender), ("words", about))
             of = " and ".join(f"{name} {value}" for name, value in named if value)
@@ -75,13 +75,13 @@ class GraphTools(Tools):
         kept = [each for each in timed if begin <= instant(each[0]) < end]
         kept.sort(key=itemgetter(0, 1), reverse=True)
         return question.page(
-            answers.Timeline, Later([("entries", _entry, entry) for _, _, entry in kept]), of=of
+            answers.TimelineAnswer, LaterParts([("entries", _entry, entry) for _, _, entry in kept]), of=of
         )
 
     @reading("id")
     def diff(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         id: str | None = None,
         old: int | None = None,
@@ -89,7 +89,7 @@ class GraphTools(Tools):
         before_valid: str | None = None,
         before_tx: str | None = None,
         without: Rare = None,
-    ) -> answers.Difference:
+    ) -> answers.DiffAnswer:
         """Changes: in a thing from version old to new, in all from before_valid, before_tx; or without="author=ben" (id, tx, source)."""
         if without is not None:
             return self._without(question, without, id)
@@ -102,7 +102,7 @@ class GraphTools(Tools):
             )
         return _versions(question, id, old, new)
 
-    def _without(self, question: Question, text: str, id: str | None) -> answers.Difference:
+    def _without(self, question: ToolQuestion, text: str, id: str | None) -> answers.DiffAnswer:
         """How what is believed would differ. Raises InvalidError where it is asked at another coordinate than now."""
         if id is not None:
             raise InvalidError("without= is of all that is believed. Leave id out.")
@@ -112,28 +112,28 @@ class GraphTools(Tools):
         needed = tuple(f"{each.verb} {each.subject}: {each.reason}" for each in made.left_out)
         return _between(question, question.view, other, needed_them=needed)
 
-    def _before(self, question: Question, valid: str | None, tx: str | None) -> View:
+    def _before(self, question: ToolQuestion, valid: str | None, tx: str | None) -> View:
         here = question.view.at
         return self.desk.view(valid or here.valid.isoformat(), tx or here.tx.isoformat())
 
     @reading("id")
     def trace(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         id: str,
         direction: Literal["up", "down"] = "down",
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
-    ) -> answers.Traced:
+    ) -> answers.TraceAnswer:
         """Follow causes and foundations, up: what led to it; down: what rests on it. Of a trace id: its spans."""
         view = question.view
         try:
             chain = view.walk(id, FROM_DEPENDANTS, depth, "out" if direction == "up" else "in")
         except NotFoundError as unknown:
             return _spans(question, id, self.desk.refusal(view, id)(unknown))
-        found: list[answers.Reached] = reached(view, chain, upward=direction == "up")
+        found: list[answers.ReachedLine] = reached(view, chain, upward=direction == "up")
         return question.page(
-            answers.Traced,
+            answers.TraceAnswer,
             parts("reached", found),
             kind="chain",
             direction=direction,
@@ -142,7 +142,7 @@ class GraphTools(Tools):
         )
 
     @reading(rare=("valid", "tx", "cursor"), slow=True)
-    def schema(self, question: Question) -> answers.Schema:
+    def schema(self, question: ToolQuestion) -> answers.SchemaAnswer:
         """Which kinds, fields, links and snapshots there are. Before cypher."""
         view, store = question.view, self.desk.store
         kinds = list(_kinds(view))
@@ -151,7 +151,7 @@ class GraphTools(Tools):
         }
         columns = [name.removeprefix("n.") for name in view.query(query_text("agents_columns")).columns]
         return question.page(
-            answers.Schema,
+            answers.SchemaAnswer,
             parts("kinds", kinds),
             graph=_GRAPH.format(columns=", ".join(columns)),
             counts=counts,
@@ -163,12 +163,12 @@ class GraphTools(Tools):
     @reading(slow=True)
     def cypher(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         query: str,
         params: dict[str, Any] | None = None,
         history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
-    ) -> answers.Rows:
+    ) -> answers.RowsAnswer:
         """Ask one coordinate. Node stands, Absent does not, Event happened; links in capitals: MATCH (a:Node {author: $who})-[:SUPERSEDES]->(b) RETURN b.text. history=true: (:Version)"""
         given = dict(params or {})
         guard.refuse_limits(given)
@@ -181,16 +181,16 @@ class GraphTools(Tools):
                 result = question.view.query(query, **given)
         return self._rows(question, result, "order by" in " ".join(query.lower().split()))
 
-    def _rows(self, question: Question, result: Result, in_order: bool) -> answers.Rows:
+    def _rows(self, question: ToolQuestion, result: Result, in_order: bool) -> answers.RowsAnswer:
         """A page of the rows of a result."""
-        shown = _Cells()
+        shown = _CellTexts()
         rows = [tuple(shown.cell(legible(value)) for value in row) for row in result.tuples()]
         if not in_order:
             rows.sort(
                 key=lambda row: orjson.dumps(row, default=str)
             )  # else each page might see another order
         return question.page(
-            answers.Rows,
+            answers.RowsAnswer,
             parts("rows", rows),
             order=digest(rows),
             columns=tuple(result.columns),
@@ -201,7 +201,7 @@ class GraphTools(Tools):
     @reading(slow=True)
     def over(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         what: over_time.What,
         kind: str | None = None,
@@ -211,7 +211,7 @@ class GraphTools(Tools):
         step: Annotated[str, Field(description="1 day, 1 month")] = "1 day",
         axis: Literal["valid", "tx"] = "valid",
         by: Annotated[str | None, Field(description="a field to group by", json_schema_extra=RARE)] = None,
-    ) -> answers.Rows:
+    ) -> answers.RowsAnswer:
         """Numbers, values or changes at each step from since to until."""
         view = question.view
         found = over_time.answered(
@@ -222,7 +222,7 @@ class GraphTools(Tools):
     @reading("related_to")
     def events(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         type: Annotated[str | None, Field(description="e.g. error,deploy")] = None,
         since: Annotated[str, Field(description="or FROM..TO [7d]")] = "7d",
@@ -233,7 +233,7 @@ class GraphTools(Tools):
         status: Annotated[str | None, Field(description="active (broken now), resolved, superseded")] = None,
         origin: Rare = None,
         agent: Rare = None,
-    ) -> answers.Report:
+    ) -> answers.EventsAnswer:
         """What happened lately, its status, what keeps coming back (by origin, agent)."""
 
         def report(skip: int) -> Json:
@@ -255,7 +255,7 @@ class GraphTools(Tools):
         listed = _Reported(question.view, first, lambda skip: report(skip)["events"], limit)
         head = {name: first[name] for name in ("total_events", "time_range")}
         return question.page(
-            answers.Report, listed, summary=first["summary"].partition(" Shown: ")[0], **head
+            answers.EventsAnswer, listed, summary=first["summary"].partition(" Shown: ")[0], **head
         )
 
 
@@ -264,7 +264,7 @@ def _each(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",")]
 
 
-class _Reported(Later):
+class _Reported(LaterParts):
     """The patterns of a report and all its events: what had no room in it is read when a page comes to it."""
 
     def __init__(self, view: View, first: Json, rest: Callable[[int], list[Json]], limit: int | None) -> None:
@@ -278,20 +278,20 @@ class _Reported(Later):
 
     def __getitem__(self, number: Any) -> Any:
         if number < len(self._patterns):
-            return Part("patterns", self._patterns[number])
+            return AnswerPart("patterns", self._patterns[number])
         event = number - len(self._patterns)
         if not self._begin <= event < self._begin + len(self._events):
             self._begin, self._events = event, self._rest(event)
         entry = self._events[event - self._begin]
         found = self._view.event(entry["id"])
         who = {} if found.author is None else {"author": found.author}
-        return Part("events", {**entry, "recorded_at": iso(instant(found.recorded_at)), **who})
+        return AnswerPart("events", {**entry, "recorded_at": iso(instant(found.recorded_at)), **who})
 
 
 # ---------------------------------------------------------------- timelines
 
 
-def _about(view: View, about: str) -> tuple[str, list[answers.Entry]]:
+def _about(view: View, about: str) -> tuple[str, list[answers.EntryLine]]:
     """The timeline of a node, an event, or a topic."""
     try:
         found = view.inspect(about)
@@ -304,7 +304,7 @@ def _about(view: View, about: str) -> tuple[str, list[answers.Entry]]:
     return node.id, [*_versions_of(view, node, found.history, by), *_events_of(view, [node.id])]
 
 
-def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list[answers.Entry]:
+def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list[answers.EntryLine]:
     """The events linked with things and those that say all the words, with what these were caused and resolved by."""
     found = {event.id: event for id in ids for event in view.events(related_to=id)}
     if words is not None:
@@ -317,7 +317,7 @@ def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list
     return [_happened(event) for event in found.values()]
 
 
-def _topic(view: View, about: str) -> tuple[str, list[answers.Entry]]:
+def _topic(view: View, about: str) -> tuple[str, list[answers.EntryLine]]:
     topic = topics.topic(view, about)
     if topic.found_by is None:
         raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or topic}")
@@ -329,7 +329,7 @@ def _topic(view: View, about: str) -> tuple[str, list[answers.Entry]]:
     return of, [*statements, *(each for each in events if each.id not in stated)]
 
 
-def _stated(view: View, said: topics.Mention) -> answers.Entry:
+def _stated(view: View, said: topics.Mention) -> answers.EntryLine:
     """A statement of a topic, with what its version says of who recorded it and when."""
     node = view.inspect(said.id).node
     if isinstance(node, Event):
@@ -347,12 +347,12 @@ def _instead(view: View, about: str) -> str:
     return "There is a sender of that name." if messages.messages(view, sender=about, limit=1).events else ""
 
 
-def _entry(found: answers.Entry | Event) -> answers.Entry:
+def _entry(found: answers.EntryLine | Event) -> answers.EntryLine:
     return _happened(found) if isinstance(found, Event) else found
 
 
-def _happened(event: Event) -> answers.Entry:
-    return answers.Entry(
+def _happened(event: Event) -> answers.EntryLine:
+    return answers.EntryLine(
         at=event.occurred_at,
         what="event" if event.authorized is None else "message",
         id=event.id,
@@ -366,7 +366,7 @@ def _happened(event: Event) -> answers.Entry:
 
 def _versions_of(
     view: View, node: Node, believed: Iterable[Version], by: tuple[str, ...]
-) -> list[answers.Entry]:
+) -> list[answers.EntryLine]:
     """The versions believed of a node, each as it stands at the coordinate; of a node of which nothing is believed, what it said. `by`: what took
     its place."""
     rows = list(believed)
@@ -391,8 +391,8 @@ def _versions_of(
 
 def _version(
     said: Version | Node, ref: str, standing: Standing, until: Any, by: tuple[str, ...]
-) -> answers.Entry:
-    return answers.Entry(
+) -> answers.EntryLine:
+    return answers.EntryLine(
         at=said.valid_from,
         what="version",
         id=ref,
@@ -409,7 +409,7 @@ def _version(
 # ---------------------------------------------------------------- differences
 
 
-def _versions(question: Question, id: str, old: int | None, new: int | None) -> answers.Difference:
+def _versions(question: ToolQuestion, id: str, old: int | None, new: int | None) -> answers.DiffAnswer:
     view = question.view
     numbers = sorted({version.number for version in view.versions(id)})
     if new is None:
@@ -422,17 +422,17 @@ def _versions(question: Question, id: str, old: int | None, new: int | None) -> 
             )
         old = earlier[-1]
     changes = [field_line(id, change) for change in view.diff(id, old, new)]
-    return question.page(answers.Difference, parts("changes", changes), id=id, old=old, new=new)
+    return question.page(answers.DiffAnswer, parts("changes", changes), id=id, old=old, new=new)
 
 
-def _of_one(question: Question, before: View, id: str) -> answers.Difference:
+def _of_one(question: ToolQuestion, before: View, id: str) -> answers.DiffAnswer:
     """What differs in one thing between two coordinates; where it was not known yet, everything is added."""
     now = question.view.inspect(id).node
     try:
         then = before.inspect(id).node
     except NotFoundError:
         return question.page(
-            answers.Difference, parts("added", [thing(question.view, now)]), id=now.id, before=at(before)
+            answers.DiffAnswer, parts("added", [thing(question.view, now)]), id=now.id, before=at(before)
         )
     listed = parts("changes", [answers.FieldLine(id=now.id, path=path, type="changed", old=was, new=is_)
                                for path, was, is_ in (("standing", then.standing, now.standing),) if was != is_])  # fmt: skip
@@ -440,12 +440,12 @@ def _of_one(question: Question, before: View, id: str) -> answers.Difference:
         changes = differences.diff(then.content, now.content)
         listed += parts("changes", [field_line(now.id, change) for change in changes])
         return question.page(
-            answers.Difference, listed, id=now.id, old=then.number, new=now.number, before=at(before)
+            answers.DiffAnswer, listed, id=now.id, old=then.number, new=now.number, before=at(before)
         )
-    return question.page(answers.Difference, listed, id=now.id, before=at(before))
+    return question.page(answers.DiffAnswer, listed, id=now.id, before=at(before))
 
 
-def _between(question: Question, before: View, after: View, **more: Any) -> answers.Difference:
+def _between(question: ToolQuestion, before: View, after: View, **more: Any) -> answers.DiffAnswer:
     found = before.compare(after)
     now, then = partial(thing, after), partial(thing, before)
     listed: list[tuple[str, Callable[[Any], Any], Any]] = []
@@ -456,13 +456,13 @@ def _between(question: Question, before: View, after: View, **more: Any) -> answ
         listed += [("changes", partial(field_line, each.id), change) for change in each.fields]
     listed += [("links_added", link_line, link) for link in found.links_added]
     listed += [("links_removed", link_line, link) for link in found.links_removed]
-    return question.page(answers.Difference, Later(listed), before=at(before), **more)
+    return question.page(answers.DiffAnswer, LaterParts(listed), before=at(before), **more)
 
 
 # ---------------------------------------------------------------- traces
 
 
-def _spans(question: Question, id: str, unknown: NotFoundError) -> answers.Traced:
+def _spans(question: ToolQuestion, id: str, unknown: NotFoundError) -> answers.TraceAnswer:
     try:
         found = messages.trace(question.view, messages.whole_trace_id(question.view, id))
     except NotFoundError:
@@ -481,7 +481,7 @@ def _spans(question: Question, id: str, unknown: NotFoundError) -> answers.Trace
         for each in found.spans
     ]
     listed = [*parts("spans", spans), *parts("events", things(question.view, found.events))]
-    return question.page(answers.Traced, listed, kind="trace", notes=found.notes)
+    return question.page(answers.TraceAnswer, listed, kind="trace", notes=found.notes)
 
 
 # ---------------------------------------------------------------- the graph
@@ -510,7 +510,7 @@ def _kinds(view: View) -> Iterable[answers.KindLine]:
         yield answers.KindLine(what="link", kind=row["kind"], count=row["many"], meaning=meaning)
 
 
-class _Cells:
+class _CellTexts:
     """Values of rows as JSON has them; `cut` counts the texts that were too long."""
 
     def __init__(self) -> None:

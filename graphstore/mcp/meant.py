@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
+from graphstore.mcp.answers import OperationLine, ReachedLine, StepLine, ThingLine, fields
 from graphstore.memory import recall
 from graphstore.search import search as searched
 from graphstore.values import sameness
@@ -207,13 +207,13 @@ def _now(found: Supersession) -> str:
     return f"{forked}{len(found.current)} things stand: {'; '.join(map(_named, found.current[:_STEPS]))}."
 
 
-def nearest(text: str, candidates: Sequence[Thing]) -> str:
+def nearest(text: str, candidates: Sequence[ThingLine]) -> str:
     """The answer where no statement contains all the words of a text."""
     listed = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
     return f"Nothing here says just {_quoted(text)}. Nearest: {listed}. Call what_superseded again with the id that is meant."
 
 
-def ambiguous(text: str, candidates: Sequence[Thing]) -> str:
+def ambiguous(text: str, candidates: Sequence[ThingLine]) -> str:
     """The answer where a text matches several things."""
     listed = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
     return f"{_quoted(text)} fits several: {listed}. Call what_superseded again with the id that is meant."
@@ -221,8 +221,8 @@ def ambiguous(text: str, candidates: Sequence[Thing]) -> str:
 
 def why(
     node: Node | Event,
-    operations: Sequence[Done],
-    causes: Sequence[Reached],
+    operations: Sequence[OperationLine],
+    causes: Sequence[ReachedLine],
     grounds: Grounds | None,
     replaced: Sequence[Link],
     until: datetime | None = None,
@@ -268,7 +268,7 @@ def _how(node: Node | Event, until: datetime | None) -> str:
     return "" if node.standing in UPRIGHT else f" is {node.standing}"
 
 
-def _what(done: Done, id: str) -> str:
+def _what(done: OperationLine, id: str) -> str:
     """An operation in words. One on another thing that closed a part of this one took its place."""
     if done.verb == "undo":
         with suppress(InvalidError):

@@ -31,7 +31,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_KIND = 180  # characters: with what makes it differ from others it may have 200
 
 
-class Entity(BaseModel):
+class MemoryEntity(BaseModel):
     """An entity of the graph."""
 
     name: str = Field(description="The name of the entity")
@@ -74,7 +74,7 @@ class _Reply(BaseModel):
 class Entities(_Reply):
     """The entities that are new, and the names of those that were there already, of which nothing was written."""
 
-    entities: list[Entity]
+    entities: list[MemoryEntity]
     skipped: list[str] | None = None
 
     def notes_beside(self) -> list[str]:
@@ -109,7 +109,7 @@ class Results(_Reply):
 class KnowledgeGraph(_Reply):
     """Entities, and the relations that begin or end at one of them."""
 
-    entities: list[Entity]
+    entities: list[MemoryEntity]
     relations: list[Relation]
 
 
@@ -132,7 +132,7 @@ class MemoryTools(Tools):
         self._writing = threading.Lock()  # what is there is looked at before it is written
 
     @writing(idempotent=True)
-    def create_entities(self, entities: list[Entity]) -> Entities:
+    def create_entities(self, entities: list[MemoryEntity]) -> Entities:
         """Create multiple new entities in the knowledge graph. One that is there already is left as it is."""
         store = self.desk.store
         with self._writing:
@@ -436,7 +436,7 @@ def _by_entity(relations: Iterable[Relation]) -> dict[str, list[str]]:
 
 def _graph(view: View, nodes: list[Node]) -> KnowledgeGraph:
     entities = [
-        Entity(name=node.id, entityType=_type(node), observations=_observations(node)) for node in nodes
+        MemoryEntity(name=node.id, entityType=_type(node), observations=_observations(node)) for node in nodes
     ]
     relations = [_relation(link) for link in _links(view, [node.id for node in nodes])] + _to_itself(nodes)
     return KnowledgeGraph(entities=entities, relations=relations)

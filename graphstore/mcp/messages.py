@@ -36,7 +36,7 @@ async def conversation(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[Any, 
     """The streams of what a client asks and of what it is answered, who gets an answer to whatever it asks: a client whose request is passed over
     waits for ever. One that reads no more has left, as one that writes no more.
     """
-    messages = _Messages(lines)
+    messages = _InputMessages(lines)
     try:
         async with stdio_server(stdin=messages) as (asked, answers):  # type: ignore[arg-type]
             messages.answers = answers
@@ -45,7 +45,7 @@ async def conversation(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[Any, 
         pass
 
 
-class _Messages:
+class _InputMessages:
     """The lines that are messages. To the others it answers itself."""
 
     def __init__(self, lines: AsyncIterator[bytes]) -> None:

@@ -21,7 +21,7 @@ from graphstore.mcp.answers import (
     things,
     version_lines,
 )
-from graphstore.mcp.desk import Part, Question, parts
+from graphstore.mcp.desk import AnswerPart, ToolQuestion, parts
 from graphstore.mcp.meant import (
     ambiguous,
     meant,
@@ -64,7 +64,7 @@ class ReadTools(Tools):
     @reading()
     def search(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         query: str = "",
         kind: Annotated[str | None, Field(description="or type of event")] = None,
@@ -79,7 +79,7 @@ class ReadTools(Tools):
         ] = "stands",
         decay: Annotated[float | None, Field(gt=0, json_schema_extra=RARE)] = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
-    ) -> answers.Found:
+    ) -> answers.SearchAnswer:
         """Find things by words or filters, best first. Begin here without an id. since, until: when it began or happened."""
         fits = {"kind": kind, "tag": tag, "author": author, "scope": scope, "since": since, "until": until}
         if decay is not None and standing != "stands":
@@ -98,10 +98,10 @@ class ReadTools(Tools):
             hits, note = _contested(question.view, query, given, limit)
         else:
             hits, note = _remembered(question.view, query, standing, limit, decay, given)
-        return question.page(answers.Found, parts("hits", hits[:limit]), note=note)
+        return question.page(answers.SearchAnswer, parts("hits", hits[:limit]), note=note)
 
     @reading("id")
-    def get(self, question: Question, id: Id) -> answers.Got:
+    def get(self, question: ToolQuestion, id: Id) -> answers.GetAnswer:
         """One node or event in full: content, standing, links, what is believed of it over time. id-v2 is its version 2."""
         view = question.view
         with self.desk.asking(view, id):
@@ -119,7 +119,7 @@ class ReadTools(Tools):
             *parts("occurrences", _occurrences(view, node)),
         ]
         return question.page(
-            answers.Got,
+            answers.GetAnswer,
             listed,
             thing=thing(view, node),
             version=None if isinstance(node, Event) else node.number,
@@ -129,7 +129,7 @@ class ReadTools(Tools):
         )
 
     @reading("id_or_text", rare=("cursor",))
-    def what_superseded(self, question: Question, id_or_text: str) -> answers.Superseded:
+    def what_superseded(self, question: ToolQuestion, id_or_text: str) -> answers.SupersededAnswer:
         """What took the place of something (id, id-v2 or its words): who, why, when, step by step; what stands now."""
         view = question.view
         found, fitting, complete = meant(view, id_or_text, self.desk.refusal(view, id_or_text))
@@ -137,7 +137,7 @@ class ReadTools(Tools):
             candidates = things(view, (each.subject for each in fitting))
             which = (ambiguous if complete else nearest)(id_or_text, candidates)
             return question.page(
-                answers.Superseded, parts("candidates", candidates), answer=which, paragraph=which
+                answers.SupersededAnswer, parts("candidates", candidates), answer=which, paragraph=which
             )
         asked_for = ref(found.subject)
         others = things(view, (each.subject for each in fitting if ref(each.subject) != asked_for))
@@ -148,7 +148,7 @@ class ReadTools(Tools):
             *parts("candidates", others),
         ]
         return question.page(
-            answers.Superseded,
+            answers.SupersededAnswer,
             listed,
             answer=outcome(found, versions),
             paragraph=supersession(found, chain, versions),
@@ -159,14 +159,14 @@ class ReadTools(Tools):
         )
 
     @reading("id")
-    def history(self, question: Question, id: Id) -> answers.Versions:
+    def history(self, question: ToolQuestion, id: Id) -> answers.HistoryAnswer:
         """Every version ever believed, also those taken back: who said it, when and why."""
         view = question.view
         with self.desk.asking(view, id):
             node = view.inspect(id).node
         versions, done = view.versions(id), view.operations(id)
         return question.page(
-            answers.Versions,
+            answers.HistoryAnswer,
             parts("versions", version_lines(versions, done)),
             id=node.id,
             kind=node.type if isinstance(node, Event) else node.kind,
@@ -176,11 +176,11 @@ class ReadTools(Tools):
     @reading("id", rare=("cursor",))
     def why(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         id: Id,
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
-    ) -> answers.Why:
+    ) -> answers.WhyAnswer:
         """Who recorded it and why, what led to it, what it rests on and whether that fell, what it replaced."""
         view = question.view
         with self.desk.asking(view, id):
@@ -201,7 +201,7 @@ class ReadTools(Tools):
         ]
         subject = thing(view, node)
         return question.page(
-            answers.Why,
+            answers.WhyAnswer,
             listed,
             answer=state(node, subject.valid_to),
             paragraph=why(node, done, causes, found.grounds, replaced, subject.valid_to),
@@ -217,7 +217,7 @@ class ReadTools(Tools):
 
 def _remembered(
     view: View, query: str, standing: Standing, limit: int, decay: float | None, given: dict[str, str]
-) -> tuple[list[answers.Hit], str]:
+) -> tuple[list[answers.HitLine], str]:
     """What a query and filters find among what stands, or of all that was ever recorded."""
     how: dict[str, Any] = {"kinds" if name == "kind" else name: value for name, value in given.items()}
     if standing == "any":
@@ -236,14 +236,14 @@ def _remembered(
     return [_hit(view, hit) for hit in found], note
 
 
-def _hit(view: View, hit: recall.Hit) -> answers.Hit:
+def _hit(view: View, hit: recall.Hit) -> answers.HitLine:
     way = str(hit).partition("  [")[2].removesuffix("]") or None
     node, note = hit.node, None
     if isinstance(node, Node) and node.standing == "superseded":
         now = view.inspect(node.id).node
         if isinstance(now, Node) and now.number != node.number:
             node, note = now, f"{node.ref} said: {line(words_of(node), STATEMENT)}"
-    return answers.Hit(
+    return answers.HitLine(
         **fields(view, node),
         score=round(hit.score, 6),
         coverage=round(hit.coverage, 2),
@@ -259,16 +259,19 @@ def _snippet(node: Node | Event, hit: recall.Hit) -> str | None:
     return None if not words or words in line(words_of(node), STATEMENT) else f"says: {hit.snippet}"
 
 
-def _shaky(view: View, query: str, given: dict[str, str]) -> list[answers.Hit]:
+def _shaky(view: View, query: str, given: dict[str, str]) -> list[answers.HitLine]:
     admits = _admitting(view, query, given)
     shaky = (each for each in view.shaky() if getattr(each.node, "authorized", None) is not False)
     found = (each for each in shaky if admits(each.node))
     return _about(
-        (answers.Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in found), query
+        (answers.HitLine(**fields(view, each.node), other=each.root.id, note=str(each)) for each in found),
+        query,
     )
 
 
-def _contested(view: View, query: str, given: dict[str, str], limit: int) -> tuple[list[answers.Hit], str]:
+def _contested(
+    view: View, query: str, given: dict[str, str], limit: int
+) -> tuple[list[answers.HitLine], str]:
     """What contradicts something; of very much that may, the newest is looked through."""
     note = "what contradicts something else that stands"
     most = limit if not given and not query.strip() else _LOOKED_THROUGH
@@ -283,7 +286,7 @@ def _contested(view: View, query: str, given: dict[str, str], limit: int) -> tup
         why = because(each.link.reason if each.link else None)
         other = thing(view, each.target)
         found.append(
-            answers.Hit(
+            answers.HitLine(
                 **fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}"
             )
         )
@@ -297,7 +300,7 @@ def _admitting(view: View, query: str, given: dict[str, str]) -> Callable[[Node 
     return filters.Filters.from_question(view, values, times, terms.asked_fields(query)).admits
 
 
-def _about(hits: Iterable[answers.Hit], query: str) -> list[answers.Hit]:
+def _about(hits: Iterable[answers.HitLine], query: str) -> list[answers.HitLine]:
     """Those whose statement or note has one of the words of a query; all when there are none."""
     asked = set(texts.words(terms.remaining(query)))
     return [
@@ -340,7 +343,7 @@ def _others(view: View, id: str, links: Sequence[Link]) -> dict[str, Node | Even
     return {node.id: node for node in (around.root, *around.nodes)}
 
 
-def _links(field: str, links: Iterable[Link], others: dict[str, Node | Event], id: str) -> list[Part]:
+def _links(field: str, links: Iterable[Link], others: dict[str, Node | Event], id: str) -> list[AnswerPart]:
     lines: list[answers.LinkLine] = [
         link_line(link, others.get(link.target if link.source == id else link.source)) for link in links
     ]

@@ -52,7 +52,7 @@ class Traits(NamedTuple):
 def reading(
     *ids: str, rare: Collection[str] = (), slow: bool = False
 ) -> Callable[[Callable[..., A]], Callable[..., A]]:
-    """Make a tool of a method that reads. If it takes a `Question` first, the tool takes the coordinate, the budget and the cursor instead."""
+    """Make a tool of a method that reads. If it takes a `ToolQuestion` first, the tool takes the coordinate, the budget and the cursor instead."""
     return _marked(Traits(ids, rare, slow=slow))
 
 

@@ -82,7 +82,7 @@ def asgi(
 
     return Starlette(
         routes=[Route(path, _Sessions(manager))],
-        middleware=[*([] if token is None else [Middleware(_Token, token=token)]), Middleware(_Messages)],
+        middleware=[*([] if token is None else [Middleware(_Token, token=token)]), Middleware(_MessageCheck)],
         lifespan=life,
     )
 
@@ -97,7 +97,7 @@ class _Sessions:
         await self._manager.handle_request(scope, receive, send)
 
 
-class _Messages:
+class _MessageCheck:
     """Answers what is no message, as over standard input."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -15,7 +15,7 @@ from graphstore.context.observer import Observer
 from graphstore.errors import InvalidError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, fields
-from graphstore.mcp.desk import BUDGET, Budget, Question, Rare, Tx, Valid, parts
+from graphstore.mcp.desk import BUDGET, Budget, Rare, ToolQuestion, Tx, Valid, parts
 from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.mcp.write_tools import happened
 from graphstore.memory import memory
@@ -32,7 +32,7 @@ Asked = Literal["work", "decisions", "lessons", "errors", "files", "lineage", "c
 Outcome = Literal["success", "partial", "failure"]
 
 
-class Worked(answers.Answer):
+class SessionsAnswer(answers.Answer):
     """What is known of agents' work: `found` in the order of the question; `summary` adds it up where there is something to add."""
 
     summary: str | None = None
@@ -44,7 +44,7 @@ class Worked(answers.Answer):
         yield from map(str, self.found) if self.found else ("Nothing is known of that here.",)
 
 
-class Kin(lineages.Relative):
+class KinLine(lineages.Relative):
     """A session of a lineage, and what it is to the one that was asked for."""
 
     relation: Literal["ancestor", "asked", "descendant"]
@@ -53,7 +53,7 @@ class Kin(lineages.Relative):
         return f"{self.relation}, {self.generations} away: {super().__str__()}"
 
 
-class Told(answers.Answer):
+class ContextAnswer(answers.Answer):
     """What an agent should know before it answers: `context` is the text; `left_out` counts what had no room. `note` says how memory was searched."""
 
     context: str
@@ -83,10 +83,10 @@ class LayerLine(Value):
         return f"{self.layer or '(no layer)'}: {self.chunks} chunks{kept}"
 
 
-class Layers(answers.Answer):
+class LayersAnswer(answers.Answer):
     """What was called to mind, best first, or without a query the layers there are."""
 
-    hits: tuple[answers.Hit, ...] = ()
+    hits: tuple[answers.HitLine, ...] = ()
     layers: tuple[LayerLine, ...] = ()
     note: str | None = None
 
@@ -96,7 +96,7 @@ class Layers(answers.Answer):
             yield f"({self.note})"
 
 
-class Noted(answers.Written):
+class ScratchpadAnswer(answers.WriteAnswer):
     """What is on a scratchpad now; no `pad`: nothing."""
 
     pad: str | None = None
@@ -105,7 +105,7 @@ class Noted(answers.Written):
         yield self.pad or "The scratchpad is empty."
 
 
-class Noticed(answers.Written):
+class ObserveAnswer(answers.WriteAnswer):
     """What became of a message: so many wait in the thread to be compressed."""
 
     waiting: int
@@ -114,7 +114,7 @@ class Noticed(answers.Written):
         yield f"{self.waiting} messages wait to be observed"
 
 
-class Scores(answers.Answer):
+class ExpertiseAnswer(answers.Answer):
     """How well it goes, domain by domain, the best first."""
 
     scores: tuple[Any, ...] = ()
@@ -131,7 +131,7 @@ class UserTools(Tools):
     @reading()
     def sessions(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         ask: Asked,
         project: str | None = None,
@@ -143,11 +143,11 @@ class UserTools(Tools):
         ] = None,
         since: str | None = None,
         until: str | None = None,
-    ) -> Worked:
+    ) -> SessionsAnswer:
         """Agents' work, from their sessions: what was done, decided, learned, what failed, who touched a file, which session was forked from which, what
         it cost."""
         found, summary = _ASKED[ask](_Question(question.view, project, about, since, until))
-        return question.page(Worked, parts("found", found), summary=summary)
+        return question.page(SessionsAnswer, parts("found", found), summary=summary)
 
     # ------------------------------------------------------------------ what to know before an answer
 
@@ -161,17 +161,17 @@ class UserTools(Tools):
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
-    ) -> Told:
+    ) -> ContextAnswer:
         """What to know before you answer a user: their files, scratchpad, observations, what the query calls to mind, the latest messages."""
         view = self.desk.view(valid, tx)
         found = sections.context(view, user, thread, query, budget_tokens)
         out = sum(each.count for each in found.left_out)
-        return Told(at=at(view), left_out=out, context=found.text, note=found.note)
+        return ContextAnswer(at=at(view), left_out=out, context=found.text, note=found.note)
 
     @reading()
     def layers(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         query: Annotated[str, Field(description="none: the layers and their sizes")] = "",
         layer: Annotated[
@@ -180,19 +180,19 @@ class UserTools(Tools):
         user: str | None = None,
         thread: str | None = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
-    ) -> Layers:
+    ) -> LayersAnswer:
         """What the layers of memory hold for a user that a text calls to mind."""
         view = question.view
         if not query.strip() and layer is None and user is None:
-            return question.page(Layers, parts("layers", self._counted(view)))
+            return question.page(LayersAnswer, parts("layers", self._counted(view)))
         found = memory.recollect(view, query, limit, layers=layer, user=user, thread=thread)
         hits = [
-            answers.Hit(
+            answers.HitLine(
                 **fields(view, each.node), score=round(each.score, 6), strength=each.strength, via=each.layer
             )
             for each in found.hits
         ]
-        return question.page(Layers, parts("hits", hits), note=found.note)
+        return question.page(LayersAnswer, parts("hits", hits), note=found.note)
 
     def _counted(self, view: View) -> list[LayerLine]:
         kept = memory.Memory(self.desk.store).layers
@@ -209,18 +209,18 @@ class UserTools(Tools):
     @reading()
     def expertise(
         self,
-        question: Question,
+        question: ToolQuestion,
         *,
         domain: Annotated[str | None, Field(description="none: all")] = None,
         agent: str | None = None,
-    ) -> Scores:
+    ) -> ExpertiseAnswer:
         """How well it goes in a domain, by the outcomes recorded: a score from 0 to 1, rising or falling."""
         view = question.view
         if domain is None:
             scores = working.expertises(view, agent=agent)
         else:
             scores = [working.expertise(view, domain, agent=agent)]
-        return question.page(Scores, parts("scores", scores))
+        return question.page(ExpertiseAnswer, parts("scores", scores))
 
     # ------------------------------------------------------------------ what is written
 
@@ -236,7 +236,7 @@ class UserTools(Tools):
         tags: list[str] | None = None,
         source: Rare = None,
         valid_from: Rare = None,
-    ) -> answers.Remembered:
+    ) -> answers.RememberAnswer:
         """Keep a text in a layer of memory, for as long as the layer keeps things."""
         before = self.desk.view()
         since = None if valid_from is None else moment(before._time(valid_from, "valid_from"))
@@ -246,7 +246,7 @@ class UserTools(Tools):
             )  # fmt: skip
         closed = [link for link in written.view.supersedes(node.id) if link.recorded_at > before.at.tx]
         return written.answer(
-            answers.Remembered,
+            answers.RememberAnswer,
             outcome="new" if node.recorded_at > before.at.tx else "confirmed",
             thing=written.thing(node.id),
             closed=tuple(written.thing(link.target) for link in closed),
@@ -260,7 +260,7 @@ class UserTools(Tools):
         text: Annotated[str, Field(description="blank: clear it")],
         thread: Annotated[str | None, Field(description="none: the user's own")] = None,
         append: Annotated[bool, Field(description="a line more, not instead")] = False,
-    ) -> Noted:
+    ) -> ScratchpadAnswer:
         """Note on a scratchpad what `context` shows from now on."""
         store = self.desk.store
         with self.desk.writing() as written:
@@ -269,7 +269,7 @@ class UserTools(Tools):
             else:
                 (working.append if append else working.set)(store, user, thread, text)
         pad = working.get(written.view, user, thread)
-        return written.answer(Noted, pad=None if pad is None else pad.text)
+        return written.answer(ScratchpadAnswer, pad=None if pad is None else pad.text)
 
     @writing()
     def observe(
@@ -281,13 +281,13 @@ class UserTools(Tools):
         sender: str | None = None,
         occurred_at: str | None = None,
         end: bool = False,
-    ) -> Noticed:
+    ) -> ObserveAnswer:
         """Give the observer a message of a conversation: enough of them become observations, which `context` shows."""
         watching = Observer(self.desk.store)
         with self.desk.writing() as written:
             whose: dict[str, Any] = {"user": user, "thread": thread, "sender": sender}
             watching.enqueue(message, **whose, occurred_at=occurred_at, end=end, author=self.desk.who())
-        return written.answer(Noticed, waiting=len(observer.queue(written.view, user, thread)))
+        return written.answer(ObserveAnswer, waiting=len(observer.queue(written.view, user, thread)))
 
     @writing()
     def record_outcome(
@@ -297,7 +297,7 @@ class UserTools(Tools):
         outcome: Outcome,
         note: str | None = None,
         occurred_at: str | None = None,
-    ) -> answers.Happened:
+    ) -> answers.RecordEventAnswer:
         """Note how something in a domain ended: expertise counts it."""
         with self.desk.writing() as written:
             done = working.record_outcome(
@@ -394,7 +394,7 @@ def _lineage(asked: _Question) -> _Answered:
         ("asked", found.subject),
         *(("descendant", each) for each in found.descendants),
     ]
-    return [Kin(relation=relation, **each.__dict__) for relation, each in kin], None
+    return [KinLine(relation=relation, **each.__dict__) for relation, each in kin], None
 
 
 def _costs(asked: _Question) -> _Answered:

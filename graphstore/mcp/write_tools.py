@@ -12,7 +12,7 @@ from pydantic import Field
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
-from graphstore.mcp.desk import Rare, Writing
+from graphstore.mcp.desk import Rare, ToolWrite
 from graphstore.mcp.read_tools import Id
 from graphstore.mcp.schemas import RARE
 from graphstore.mcp.tooling import Tools, writing
@@ -37,7 +37,7 @@ Key = Annotated[str | None, Field(description="slot, e.g. deploy_day")]
 Revises = Annotated[str | None, Field(description="id it describes better")]
 
 
-class _Statement(NamedTuple):
+class NewStatement(NamedTuple):
     """What an agent wants remembered."""
 
     statement: str
@@ -92,7 +92,7 @@ class WriteTools(Tools):
         content: dict[str, Any] | None = None,
         id: str | None = None,
         if_number: IfNumber = None,
-    ) -> answers.Remembered:
+    ) -> answers.RememberAnswer:
         """Know something from now on or valid_from; said again it is confirmed. Says what it replaced, contradicts, shakes."""
         if not statement.strip():
             raise InvalidError("statement is blank. Say what is to be known, as a sentence.")
@@ -101,7 +101,7 @@ class WriteTools(Tools):
             "corrects": corrects or (),
             "derived_from": derived_from or (),
         }
-        new = _Statement(
+        new = NewStatement(
             statement, kind, {"says": statement, **(content or {})}, statement if content else None, key, tags,
             valid_from, valid_to, reason, source, id, linked,
         )  # fmt: skip
@@ -120,7 +120,7 @@ class WriteTools(Tools):
         statements: Annotated[
             list[dict[str, Any]], Field(min_length=1, description="each with arguments of remember")
         ],
-    ) -> answers.RememberedMany:
+    ) -> answers.RememberManyAnswer:
         """Several at once: all or none."""
         before = self.desk.view()
         made = [self._given(number, each) for number, each in enumerate(statements, 1)]
@@ -128,7 +128,7 @@ class WriteTools(Tools):
             done = [self._write(new, known, None, None) for new, known in made]
         told = [_remembered("new", node, before, written) for node in done]
         return written.answer(
-            answers.RememberedMany,
+            answers.RememberManyAnswer,
             things=tuple(each.thing for each in told),
             confirmed=tuple(each.thing.id for each in told if each.outcome == "confirmed"),
             closed=_once(thing for each in told for thing in each.closed),
@@ -136,7 +136,7 @@ class WriteTools(Tools):
             now_shaky=_once(thing for each in told for thing in each.now_shaky),
         )
 
-    def _given(self, number: int, given: dict[str, Any]) -> tuple[_Statement, Node | None]:
+    def _given(self, number: int, given: dict[str, Any]) -> tuple[NewStatement, Node | None]:
         """One of several statements, and what says it already. Raises InvalidError for one that is none."""
         for name in given:
             if name not in _FIELDS:
@@ -152,32 +152,34 @@ class WriteTools(Tools):
         }
         linked = {name: self.desk.whole(lists[name]) for name in _LINKS}
         said = {name: given.get(name) for name in ("key", "valid_from", "valid_to", "reason", "source", "id")}
-        new = _Statement(
+        new = NewStatement(
             statement=text, kind=given.get("kind") or "fact", content={"says": text, **(content or {})}, text=text if content else None,
             tags=lists["tags"] or None, linked=linked, **said,
         )  # fmt: skip
         return new, self._known(new)
 
-    def _write(self, new: _Statement, known: Node | None, revises: str | None, if_number: int | None) -> Node:
+    def _write(
+        self, new: NewStatement, known: Node | None, revises: str | None, if_number: int | None
+    ) -> Node:
         if revises is not None:
             return self._revise(revises, new, if_number)
         return self._add(new) if known is None else self._confirm(known, new)
 
-    def _origin(self, new: _Statement) -> str:
+    def _origin(self, new: NewStatement) -> str:
         """Where a statement is from: the agent itself, unless it says otherwise."""
         return new.source or self.desk.origin()
 
-    def _confirm(self, known: Node, new: _Statement) -> Node:
+    def _confirm(self, known: Node, new: NewStatement) -> Node:
         self.desk.store.confirm(known.id, reason=new.reason or "stated again", source=self._origin(new))
         return known
 
-    def _add(self, new: _Statement) -> Node:
+    def _add(self, new: NewStatement) -> Node:
         return self.desk.store.add_node(
             new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
             valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), **new.linked,
         )  # fmt: skip
 
-    def _revise(self, id: str, new: _Statement, if_number: int | None) -> Node:
+    def _revise(self, id: str, new: NewStatement, if_number: int | None) -> Node:
         if any((new.key, new.id, *new.linked.values())):
             raise InvalidError(
                 "revises= describes a node anew; key=, id=, supersedes=, corrects= and derived_from= are for something new. Leave them out."
@@ -187,7 +189,7 @@ class WriteTools(Tools):
             source=self._origin(new), text=new.text, tags=new.tags, trigger="agent", if_number=if_number,
         )  # fmt: skip
 
-    def _known(self, new: _Statement) -> Node | None:
+    def _known(self, new: NewStatement) -> Node | None:
         """A node that states the same already where this would begin to hold. A key, an id, an end or links make it something new."""
         if new.key or new.id or new.valid_to or any(new.linked.values()):
             return None
@@ -216,7 +218,7 @@ class WriteTools(Tools):
         valid_to: str | None = None,
         source: Rare = None,
         if_number: IfNumber = None,
-    ) -> answers.Remembered:
+    ) -> answers.RememberAnswer:
         """Change some fields of a content, over all or part of its time."""
         store, before = self.desk.store, self.desk.view()
         with self.desk.writing() as written:
@@ -247,7 +249,7 @@ class WriteTools(Tools):
         span_id: Rare = None,
         parent_span_id: Rare = None,
         id: Rare = None,
-    ) -> answers.Happened:
+    ) -> answers.RecordEventAnswer:
         """Record what happened; what recurs is counted."""
         store = self.desk.store
         with self.desk.writing() as written:
@@ -267,7 +269,7 @@ class WriteTools(Tools):
         reason: Reason = None,
         valid_from: str | None = None,
         if_number: IfNumber = None,
-    ) -> answers.Replaced:
+    ) -> answers.SupersedeAnswer:
         """The world moved on: `old` was true until `by` began."""
         store = self.desk.store
         with self.desk.writing() as written:
@@ -280,7 +282,7 @@ class WriteTools(Tools):
                 if_number=if_number,
             )[0]
         return written.answer(
-            answers.Replaced,
+            answers.SupersedeAnswer,
             link=link_line(link),
             old=written.thing(link.target),
             by=written.thing(link.source),
@@ -297,7 +299,7 @@ class WriteTools(Tools):
         valid_to: str | None = None,
         ended_at: str | None = None,
         if_number: IfNumber = None,
-    ) -> answers.TakenBack:
+    ) -> answers.RetractAnswer:
         """It should not have been said, in all or part of its time. With ended_at: it was true until then."""
         if ended_at is not None and (valid_from or valid_to):
             raise InvalidError(
@@ -313,7 +315,7 @@ class WriteTools(Tools):
                 )
         about, view = written.thing(id), written.view
         return written.answer(
-            answers.TakenBack,
+            answers.RetractAnswer,
             how="retracted" if ended_at is None else "ended",
             thing=about,
             now_shaky=tuple(_shaken(view, about.id)),
@@ -326,7 +328,7 @@ class WriteTools(Tools):
         *,
         tx: Annotated[str, Field(min_length=1, description="`tx` of its answer")],
         reason: Annotated[str, Field(min_length=1)],
-    ) -> answers.Undone:
+    ) -> answers.UndoAnswer:
         """Take back a slip: all that one call wrote."""
         store, before = self.desk.store, self.desk.view()
         done = store.undo(tx, reason=reason, author=self.desk.who())
@@ -340,7 +342,7 @@ class WriteTools(Tools):
         closed = [link.target for id in ids for link in view.supersedes(id)]
         shaken = {node.id for id in (*ids, *(each.id for each in again)) for node in _resting(before, id)}
         firm = [view.node(id) for id in sorted(shaken) if _standing(view, id) == "stands"]
-        return answers.Undone(
+        return answers.UndoAnswer(
             at=at(view),
             tx=done.tx,
             undone=of,
@@ -368,7 +370,7 @@ class WriteTools(Tools):
         valid_to: Rare = None,
         also: Annotated[Sequence[Sequence[str]], Field(description="more [source, target] pairs")] = (),
         history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
-    ) -> answers.Linked:
+    ) -> answers.LinkAnswer:
         """Say `source kind target`."""
         store, before = self.desk.store, self.desk.view()
         for pair in also:
@@ -385,7 +387,7 @@ class WriteTools(Tools):
             ]  # fmt: skip
         links = [(link_line(each), each.recorded_at > before.at.tx) for each in made]
         lines = tuple(answers.linked(*each) for each in links[1:])
-        return written.answer(answers.Linked, link=links[0][0], is_new=links[0][1], also=lines or None)
+        return written.answer(answers.LinkAnswer, link=links[0][0], is_new=links[0][1], also=lines or None)
 
     @writing("source", "target", destructive=True)
     def unlink(
@@ -397,14 +399,14 @@ class WriteTools(Tools):
         reason: Annotated[str, Field(min_length=1)],
         valid_from: Rare = None,
         valid_to: Rare = None,
-    ) -> answers.Unlinked:
+    ) -> answers.UnlinkAnswer:
         """Stop believing a link."""
         store = self.desk.store
         with self.desk.writing() as written:
             said = {"source": source, "kind": kind, "target": target}
             store.unlink(**said, valid_from=valid_from, valid_to=valid_to, reason=reason)
         ends = {"source": written.thing(source), "target": written.thing(target)}
-        return written.answer(answers.Unlinked, kind=kind, **ends)
+        return written.answer(answers.UnlinkAnswer, kind=kind, **ends)
 
     @writing("id", "other", "keep", destructive=True)
     def resolve(
@@ -414,7 +416,7 @@ class WriteTools(Tools):
         other: str,
         keep: Annotated[str, Field(description="the right id, or both")],
         reason: Annotated[str, Field(min_length=1)],
-    ) -> answers.Decided:
+    ) -> answers.ResolveAnswer:
         """Decide which of two that contradict each other is right."""
         store = self.desk.store
         found = [
@@ -431,7 +433,7 @@ class WriteTools(Tools):
             store.resolve(found[0], keep=keep, reason=reason)
         fallen = () if keep == "both" else _shaken(written.view, other if keep == id else id)
         both = (written.thing(id), written.thing(other))
-        return written.answer(answers.Decided, kept=keep, things=both, now_shaky=tuple(fallen))
+        return written.answer(answers.ResolveAnswer, kept=keep, things=both, now_shaky=tuple(fallen))
 
     @writing(destructive=True, erases=True)
     def forget(
@@ -439,14 +441,14 @@ class WriteTools(Tools):
         *,
         id: str,
         reason: Annotated[str, Field(min_length=1)],
-    ) -> answers.Forgotten:
+    ) -> answers.ForgetAnswer:
         """Erase a secret from every file and the past. Cannot be undone."""
         before, readers = self.desk.view().at.tx, self.desk.readers(id)
         trunk: Any = self.desk.store  # a branch refuses it in its words
         trunk.erase(id, reason=reason, author=self.desk.who())
         view = self.desk.view()
         done = [each.tx for each in view.operations(id) if each.tx > before]
-        return answers.Forgotten(
+        return answers.ForgetAnswer(
             at=at(view),
             tx=done[-1] if done else None,
             thing=thing(view, view.inspect(id).node),
@@ -454,13 +456,13 @@ class WriteTools(Tools):
         )
 
 
-def _remembered(outcome: Any, node: Node, before: View, written: Writing) -> answers.Remembered:
+def _remembered(outcome: Any, node: Node, before: View, written: ToolWrite) -> answers.RememberAnswer:
     """What was done; what was said before already was confirmed at most."""
     view = written.view
     closed = [link.target for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
     found = view.inspect(node.id).node
     return written.answer(
-        answers.Remembered,
+        answers.RememberAnswer,
         outcome=outcome if node.recorded_at > before.at.tx else "confirmed",
         thing=thing(view, found),
         closed=tuple(map(written.thing, closed)),
@@ -469,11 +471,11 @@ def _remembered(outcome: Any, node: Node, before: View, written: Writing) -> ans
     )
 
 
-def happened(written: Writing, done: Recorded, **more: Any) -> answers.Happened:
+def happened(written: ToolWrite, done: Recorded, **more: Any) -> answers.RecordEventAnswer:
     """What recording an event did."""
     event = done.event
     return written.answer(
-        answers.Happened, event=thing(written.view, event), is_new=done.is_new, count=event.count,
+        answers.RecordEventAnswer, event=thing(written.view, event), is_new=done.is_new, count=event.count,
         status=event.status, warnings=done.warnings, **more,
     )  # fmt: skip
 
@@ -483,11 +485,11 @@ def _changes(store: Store, tx: datetime) -> list[Change]:
     return [each for each in store.changes(since=tx - timedelta(microseconds=1)) if each.tx == tx]
 
 
-def _once(found: Iterable[answers.Thing]) -> tuple[answers.Thing, ...]:
+def _once(found: Iterable[answers.ThingLine]) -> tuple[answers.ThingLine, ...]:
     return tuple({each.id: each for each in found}.values())
 
 
-def _newly_shaken(view: View, before: View, ids: Iterable[str]) -> list[answers.Thing]:
+def _newly_shaken(view: View, before: View, ids: Iterable[str]) -> list[answers.ThingLine]:
     """What rests on any of these and is shaky, and was not before."""
     found = {node.id: node for id in ids for node in _resting(view, id)}
     return things(view, [node for node in found.values() if _standing(before, node.id) != "shaky"][:_SHOWN])
@@ -500,7 +502,7 @@ def _standing(view: View, id: str) -> str | None:
         return None
 
 
-def _again(view: View, before: View, id: str) -> list[answers.Thing]:
+def _again(view: View, before: View, id: str) -> list[answers.ThingLine]:
     """What a thing had taken the place of, and stands again now."""
     taken = [view.inspect(link.target).node for link in before.supersedes(id)]
     return things(
@@ -509,13 +511,13 @@ def _again(view: View, before: View, id: str) -> list[answers.Thing]:
     )
 
 
-def _resolved(view: View, id: str, tx: datetime | None) -> list[answers.Thing]:
+def _resolved(view: View, id: str, tx: datetime | None) -> list[answers.ThingLine]:
     """What an event resolved in a transaction."""
     links = view.backlinks_to(id, kinds=("resolved_by",))
     return things(view, [view.inspect(link.source).node for link in links if link.recorded_at == tx])
 
 
-def _says(node: Node, new: _Statement) -> bool:
+def _says(node: Node, new: NewStatement) -> bool:
     """Whether a node states the same: of a statement alone its words count, whatever the node's fields are."""
     if new.text is None:
         return sameness.same(
@@ -524,7 +526,7 @@ def _says(node: Node, new: _Statement) -> bool:
     return sameness.alike(node.content, new.content)
 
 
-def _conflicts(view: View, node: Node) -> list[answers.Thing]:
+def _conflicts(view: View, node: Node) -> list[answers.ThingLine]:
     """What stands and contradicts a node, linked or suspected."""
     if node.standing not in UPRIGHT:
         return []
@@ -546,7 +548,7 @@ def _concerned(view: View, changes: Iterable[Change]) -> list[str]:
     return list(found)
 
 
-def _shaken(view: View, id: str) -> list[answers.Thing]:
+def _shaken(view: View, id: str) -> list[answers.ThingLine]:
     """What rests on a thing, at once or by way of others, and is shaky."""
     return things(view, _resting(view, id)[:_SHOWN])
 

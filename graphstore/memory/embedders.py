@@ -112,7 +112,7 @@ def _made(name: str) -> Embedder:
     return named(name)
 
 
-class _Ready:
+class _LoadedModel:
     """A model with what memory wants to know of it."""
 
     def __init__(self, model: str, dimension: int | None, batch: int, embed: Any) -> None:
@@ -136,7 +136,7 @@ def wordllama() -> Embedder:
     # its tokenizer is beside the weights, under a name that only a cache folder is searched by
     here = Path(package.__file__).parent
     model = package.WordLlama.load(dim=256, cache_dir=here, disable_download=True)
-    return _Ready("wordllama/l2_supercat_256", 256, 256, model.embed)
+    return _LoadedModel("wordllama/l2_supercat_256", 256, 256, model.embed)
 
 
 def fastembed(model: str = "BAAI/bge-small-en-v1.5", **options: Any) -> Embedder:
@@ -149,7 +149,7 @@ def fastembed(model: str = "BAAI/bge-small-en-v1.5", **options: Any) -> Embedder
         ready = package.TextEmbedding(model_name=text_of("model", model), **options)
     except (ValueError, OSError) as error:
         raise InvalidError(f"fastembed has no model {model!r} here: {error}") from error
-    return _Ready(f"fastembed/{model}", None, 256, lambda texts: list(ready.embed(texts)))
+    return _LoadedModel(f"fastembed/{model}", None, 256, lambda texts: list(ready.embed(texts)))
 
 
 def openai(
@@ -179,7 +179,7 @@ def openai(
         found = client.embeddings.create(model=model, input=inputs, encoding_format="float", **cut)
         return [each.embedding for each in sorted(found.data, key=lambda each: each.index)]
 
-    return _Ready(f"openai/{model}" + (f"/{dimension}" if dimension else ""), dimension, 256, embed)
+    return _LoadedModel(f"openai/{model}" + (f"/{dimension}" if dimension else ""), dimension, 256, embed)
 
 
 def named(name: str) -> Embedder:

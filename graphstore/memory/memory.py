@@ -101,7 +101,7 @@ class MemoryStats(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class _Chunk:
+class _CheckedChunk:
     """What is to be remembered, checked."""
 
     text: str
@@ -242,7 +242,7 @@ class Memory:
                 raise type(error)(f"chunk {number}: {error}") from None
         return self._remember(checked)
 
-    def _remember(self, chunks: list[_Chunk]) -> list[Node]:
+    def _remember(self, chunks: list[_CheckedChunk]) -> list[Node]:
         if not chunks:
             return []
         if self._meanings is not None:
@@ -281,7 +281,7 @@ class Memory:
         meanings.kept.remove_others()
         return done
 
-    def _write(self, chunk: _Chunk) -> Node:
+    def _write(self, chunk: _CheckedChunk) -> Node:
         with self._store.reading(is_narrow=True) as sight:
             for again in count():
                 name = chunk.id(again)
@@ -308,7 +308,7 @@ class Memory:
             source=chunk.source,
         )
 
-    def _restated(self, chunk: _Chunk) -> bool:
+    def _restated(self, chunk: _CheckedChunk) -> bool:
         """Whether the slot of a chunk says the same already: then it is confirmed, and no new one made."""
         if chunk.key is None:
             return False
@@ -475,7 +475,7 @@ def _thread(sight: Sight, ent: int) -> str | None:
     return thread
 
 
-def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _Chunk:
+def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _CheckedChunk:
     """What is asked to be remembered, checked."""
     if not isinstance(asked, Mapping):
         raise InvalidError(f"{asked!r} is no mapping. Give one such as {{'text': …, 'layer': 'soul'}}.")
@@ -484,7 +484,7 @@ def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _Chunk:
     layer = _layer(layers, asked.get("layer"))
     source = text_of("source", asked.get("source") or "", empty=True)
     key, since = asked.get("key"), asked.get("valid_from")
-    return _Chunk(
+    return _CheckedChunk(
         text=text_of("text", asked.get("text")),
         layer=layer,
         source=source if source.startswith(layer.prefix) else layer.prefix + source,

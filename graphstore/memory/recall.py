@@ -190,7 +190,7 @@ def recall(
     not authorized is no hit and no way. The hits count as looked up. Raises InvalidError for a number out of range, and when a time is after
     the one that ends it, be it an argument or in the text.
     """
-    walk = _Walk(hops, fan_out, hop_weight, along, direction)
+    walk = _LinkWalk(hops, fan_out, hop_weight, along, direction)
     _refuse_bad(text, k, walk, rrf, decay)
     filters = Filters.from_question(
         view,
@@ -209,7 +209,7 @@ def recall(
     return recalled
 
 
-class _Walk(NamedTuple):
+class _LinkWalk(NamedTuple):
     """How the links of what was found are followed."""
 
     hops: int
@@ -224,7 +224,7 @@ def _standing(
     text: str,
     k: int,
     filters: Filters,
-    walk: _Walk,
+    walk: _LinkWalk,
     *,
     vocabulary: Vocabulary,
     decay: Decay | None,
@@ -519,7 +519,7 @@ def _meant(
         asked *= 4
 
 
-def _refuse_bad(text: object, k: object, walk: _Walk, rrf: object, decay: object) -> None:
+def _refuse_bad(text: object, k: object, walk: _LinkWalk, rrf: object, decay: object) -> None:
     text_of("text", text, empty=True)
     at_least_one("k", k)
     whole_within("hops", walk.hops, 0, MOST_HOPS)
