@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import orjson
 from pydantic import Field
 
 from graphstore.mcp.schemas import RARE
-from graphstore.values.findings import Chain, Change, Contradiction, FieldChange, words
+from graphstore.values.findings import Chain, Change, Contradiction, words
 from graphstore.values.models import Event, How, Json, Link, Node, Standing, Value, Version, in_words
 from graphstore.values.period import during, exactly, when
 from graphstore.values.text import because, line
 from graphstore.view.view import View
+
+V = TypeVar("V", bound=Value)
 
 STATEMENT = 400
 """Columns of a statement in a list; `get` returns all of it."""
@@ -729,10 +731,15 @@ def _compact(value: Any) -> str:
 # ---------------------------------------------------------------- from the store's values
 
 
+def like(kind: type[V], value: object, /, **more: Any) -> V:
+    """Return a record of a kind with the fields of another that have the same names, and more."""
+    names = [name for name in kind.model_fields if name not in more and hasattr(value, name)]
+    return kind(**{name: getattr(value, name) for name in names}, **more)
+
+
 def at(view: View) -> AnswerTime:
     """The coordinate of a view."""
-    here = view.at
-    return AnswerTime(valid=here.valid, tx=here.tx)
+    return like(AnswerTime, view.at)
 
 
 def cut(text: str, most: int = STATEMENT) -> dict[str, Any]:
@@ -786,9 +793,7 @@ def things(view: View, nodes: Iterable[Node | Event]) -> list[ThingLine]:
 
 def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:
     """A link, with what the thing at its other end says."""
-    statement = None if other is None else line(words(other), STATEMENT)
-    same = {name: getattr(link, name) for name in LinkLine.model_fields if name != "other"}
-    return LinkLine(**same, other=statement)
+    return like(LinkLine, link, other=None if other is None else line(words(other), STATEMENT))
 
 
 def version_lines(versions: Iterable[Version], done: Sequence[Change]) -> list[VersionLine]:
@@ -799,17 +804,12 @@ def version_lines(versions: Iterable[Version], done: Sequence[Change]) -> list[V
 def _version_line(version: Version, done: Sequence[Change]) -> VersionLine:
     begun = _by(done, version.recorded_at, version.id)
     unsaid = None if version.tx_to is None else _by(done, version.tx_to, version.id)
-    return VersionLine(
-        ref=version.ref,
-        number=version.number,
-        valid_from=version.valid_from,
-        valid_to=version.valid_to,
-        recorded_at=version.recorded_at,
+    return like(
+        VersionLine,
+        version,
         believed_until=version.tx_to,
         who=version.author,
         reason=begun.reason if begun else None,
-        source=version.source,
-        trigger=version.trigger,
         unsaid_by=unsaid.author if unsaid else None,
         unsaid_because=unsaid.reason if unsaid else None,
         **cut(words(version)),
@@ -824,18 +824,7 @@ def _by(done: Iterable[Change], tx: datetime, id: str) -> Change | None:
 
 def done_line(change: Change) -> OperationLine:
     """An operation."""
-    return OperationLine(
-        verb=change.verb,
-        subject=change.subject,
-        who=change.author,
-        recorded_at=change.tx,
-        reason=change.reason,
-    )
-
-
-def field_line(id: str, change: FieldChange) -> FieldLine:
-    """A difference of a content."""
-    return FieldLine(id=id, path=change.path, type=change.type, old=change.old, new=change.new)
+    return like(OperationLine, change, who=change.author, recorded_at=change.tx)
 
 
 def reached(view: View, chain: Chain, upward: bool) -> list[ReachedLine]:

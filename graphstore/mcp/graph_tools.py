@@ -18,7 +18,7 @@ from graphstore.graph import engine, guard, macros
 from graphstore.graph.result import Result, legible
 from graphstore.graph.texts import text as query_text
 from graphstore.mcp import answers
-from graphstore.mcp.answers import at, cut, field_line, link_line, reached, thing, things
+from graphstore.mcp.answers import at, cut, like, link_line, reached, thing, things
 from graphstore.mcp.desk import AnswerPart, LaterParts, Rare, ToolQuestion, digest, parts
 from graphstore.mcp.schemas import RARE
 from graphstore.mcp.tooling import Tools, reading
@@ -421,7 +421,7 @@ def _versions(question: ToolQuestion, id: str, old: int | None, new: int | None)
                 f"{id!r} has no version before {new}: there is nothing to compare it with. Versions: {numbers}."
             )
         old = earlier[-1]
-    changes = [field_line(id, change) for change in view.diff(id, old, new)]
+    changes = [like(answers.FieldLine, change, id=id) for change in view.diff(id, old, new)]
     return question.page(answers.DiffAnswer, parts("changes", changes), id=id, old=old, new=new)
 
 
@@ -438,7 +438,7 @@ def _of_one(question: ToolQuestion, before: View, id: str) -> answers.DiffAnswer
                                for path, was, is_ in (("standing", then.standing, now.standing),) if was != is_])  # fmt: skip
     if isinstance(now, Node) and isinstance(then, Node):
         changes = differences.diff(then.content, now.content)
-        listed += parts("changes", [field_line(now.id, change) for change in changes])
+        listed += parts("changes", [like(answers.FieldLine, change, id=now.id) for change in changes])
         return question.page(
             answers.DiffAnswer, listed, id=now.id, old=then.number, new=now.number, before=at(before)
         )
@@ -453,7 +453,8 @@ def _between(question: ToolQuestion, before: View, after: View, **more: Any) -> 
     listed += [("removed", then, each) for each in (*found.removed, *found.events_removed)]
     for each in found.changed:
         listed.append(("changed", now, each.after))
-        listed += [("changes", partial(field_line, each.id), change) for change in each.fields]
+        line_of = partial(like, answers.FieldLine, id=each.id)
+        listed += [("changes", line_of, change) for change in each.fields]
     listed += [("links_added", link_line, link) for link in found.links_added]
     listed += [("links_removed", link_line, link) for link in found.links_removed]
     return question.page(answers.DiffAnswer, LaterParts(listed), before=at(before), **more)
@@ -468,12 +469,11 @@ def _spans(question: ToolQuestion, id: str, unknown: NotFoundError) -> answers.T
     except NotFoundError:
         raise unknown from None
     spans = [
-        answers.SpanLine(
+        like(
+            answers.SpanLine,
+            each,
             span=each.span_id,
             parent=each.parent_span_id,
-            depth=each.depth,
-            name=each.name,
-            start=each.start,
             seconds=each.duration,
             missing=each.missing or None,
             events=tuple(event.id for event in each.events),

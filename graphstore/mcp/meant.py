@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.mcp.answers import OperationLine, ReachedLine, StepLine, ThingLine, fields
+from graphstore.mcp.answers import OperationLine, ReachedLine, StepLine, ThingLine, fields, like
 from graphstore.memory import recall
 from graphstore.search import search as searched
 from graphstore.values import sameness
@@ -98,14 +98,11 @@ def steps(view: View, found: Supersession) -> list[StepLine]:
 def _line(view: View, step: Step, of: str) -> StepLine:
     shown = {} if step.node is None else fields(view, step.node)
     kept = ("id", "kind", "statement", "standing", "valid_from", "valid_to")
-    return StepLine(
-        how=step.how,
-        planned=step.planned,
+    return like(
+        StepLine,
+        step,
         replaced=of,
         **{name: shown[name] for name in kept if name in shown},
-        since=step.since,
-        recorded_at=step.recorded_at,
-        who=step.who,
         reason=step.why,
         link=None if step.link is None else step.link.id,
     )

@@ -14,7 +14,7 @@ from graphstore.context import observer, sections, working
 from graphstore.context.observer import Observer
 from graphstore.errors import InvalidError
 from graphstore.mcp import answers
-from graphstore.mcp.answers import at, fields
+from graphstore.mcp.answers import at, fields, like
 from graphstore.mcp.desk import BUDGET, Budget, Rare, ToolQuestion, Tx, Valid, parts
 from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.mcp.write_tools import happened
@@ -197,12 +197,7 @@ class UserTools(Tools):
     def _counted(self, view: View) -> list[LayerLine]:
         kept = memory.Memory(self.desk.store).layers
         return [
-            LayerLine(
-                layer=each.layer,
-                chunks=each.chunks,
-                expiring=each.expiring,
-                days=_days(kept.get(each.layer or "")),
-            )
+            like(LayerLine, each, days=_days(kept.get(each.layer or "")))
             for each in memory.Memory(self.desk.store).stats(view).layers
         ]
 
@@ -394,7 +389,7 @@ def _lineage(asked: _Question) -> _Answered:
         ("asked", found.subject),
         *(("descendant", each) for each in found.descendants),
     ]
-    return [KinLine(relation=relation, **each.__dict__) for relation, each in kin], None
+    return [like(KinLine, each, relation=relation) for relation, each in kin], None
 
 
 def _costs(asked: _Question) -> _Answered:
