@@ -1,4 +1,4 @@
-"""What an agent is given before it answers: files, scratchpads, observations, memory. It knows nothing of the doors."""
+"""What an agent is given before it answers: files, scratchpads, observations, memory. It knows nothing of the interfaces."""
 
 from __future__ import annotations
 

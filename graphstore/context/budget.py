@@ -169,9 +169,9 @@ def fitting(parts: Sequence[Part], most: int, tokens: Counting, shares: Mapping[
         if goes and tokens(goes[-1].text) <= _SHORT:
             goes.pop()  # its best part stays for now, where that is short
         kept = _without(kept, goes, _within(name, shares[name].ceiling * most, tokens))
-    room = most - sum(_reserved(kept, name, shares[name].floor * most, tokens) for name in _REST)
+    left = most - sum(_reserved(kept, name, shares[name].floor * most, tokens) for name in _REST)
     first = _order(_of(kept, STABLE), STABLE, most, tokens, shares)
-    kept = _without(kept, first, lambda some: tokens(text_of(_of(some, STABLE))) <= room)
+    kept = _without(kept, first, lambda some: tokens(text_of(_of(some, STABLE))) <= left)
     there = set(map(_name, kept))
     rest = _order(_of(kept, _REST), _REST, most, tokens, shares)
     last = sorted((part for part in kept if part.tier >= EXCHANGE), key=lambda part: (part.tier, part.weight))

@@ -89,13 +89,13 @@ def _line(node: Node) -> str:
 def _pieces(messages: Iterable[Message]) -> Iterator[str]:
     """The messages in order, so many at once as have room in a question; of a longer one its beginning."""
     piece: list[str] = []
-    room = PIECE
+    left = PIECE
     for message in messages:
         line = str(message)[:PIECE]
-        if piece and len(line) > room:
+        if piece and len(line) > left:
             yield "\n".join(piece)
-            piece, room = [], PIECE
+            piece, left = [], PIECE
         piece.append(line)
-        room -= len(line)
+        left -= len(line)
     if piece:
         yield "\n".join(piece)

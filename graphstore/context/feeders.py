@@ -1,4 +1,4 @@
-"""The room of what fills memory by itself: conversations in pairs, what tools gave, the files an agent lives by, and services that know more.
+"""Fills memory without being asked: conversations in pairs, what tools gave, the files an agent lives by, and services that know more.
 
 Each writes only what is new or changed, and none loses what it was given: what cannot be written now waits, what need not be written is counted.
 """

@@ -1,4 +1,4 @@
-"""The room of what is noticed in conversations: messages queue up by user and thread, and are compressed into observations when there are enough, when
+"""Notices what is said in conversations: messages queue up by user and thread, and are compressed into observations when there are enough, when
 they have waited for long, or when their thread is silent or ends. Without a compressor they wait: no message becomes an observation as it is.
 
 A queue is a node, a batch, that is `derived_from` the messages in it, which are events, and what was noticed is `derived_from` the batch. So what is queued

@@ -1,4 +1,4 @@
-"""The room of what an agent has at hand: a scratchpad for each user and thread, and how well it does in each domain.
+"""Keeps what an agent has at hand: a scratchpad for each user and thread, and how well it does in each domain.
 
 A scratchpad is a node described anew each time it changes, an outcome is an event: so both are there as they were at every coordinate.
 """

@@ -1,4 +1,4 @@
-"""The door for agents: the Model Context Protocol. It knows nothing of HTTP routes and of the command line."""
+"""Serves agents by the Model Context Protocol. It knows nothing of HTTP routes and of the command line."""
 
 from __future__ import annotations
 

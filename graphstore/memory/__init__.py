@@ -1,4 +1,4 @@
-"""Memory: chunks of text in layers, recalled by words, by meaning and by links. It knows nothing of sessions and of the doors."""
+"""Memory: chunks of text in layers, recalled by words, by meaning and by links. It knows nothing of sessions and of the interfaces."""
 
 from __future__ import annotations
 

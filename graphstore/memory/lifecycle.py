@@ -1,4 +1,4 @@
-"""The room of what memory lets go of: chunks whose time is over, the oldest where there are more than the cap allows, and events past their retention.
+"""Evicts what memory lets go of: chunks whose time is over, the oldest where there are more than the cap allows, and events past their retention.
 
 What is due is decided first and can be looked at; then the store evicts it, as it would anything: contents and vectors go, tombstones stay.
 """

@@ -1,4 +1,4 @@
-"""The room of memory: chunks of text in layers, remembered once, recalled by words, by meaning and by links.
+"""Remembers chunks of text in layers, each once, and recalls them by words, by meaning and by links.
 
 A chunk is an ordinary node of kind `chunk`: its scope says the layer and whose it is, its id follows from its source and its text. So it is
 superseded, revised, retracted, linked and forgotten like any other, and seen at every coordinate.
@@ -349,7 +349,7 @@ class Memory:
         """The `k` chunks that a text calls to mind among those that stand at (valid, tx), each defaulting to now.
 
         `layers`: only of these. `user`, `thread`: only theirs, and what belongs to no user (no thread). What is left out is no seed and no way either.
-        The other filters and `decay` are those of the room `recall`. Raises InvalidError for an unknown layer or a number out of range.
+        The other filters and `decay` are those of `recall.recall`. Raises InvalidError for an unknown layer or a number out of range.
         """
         view: Reader = self._store if valid is None and tx is None else self._store.as_of(valid=valid, tx=tx)
         return recollect(

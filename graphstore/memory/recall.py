@@ -1,4 +1,4 @@
-"""The room of recall: what a text calls to mind. A search finds the seeds, their links lead on from them, and the two rankings become one.
+"""Recalls what a text calls to mind. A search finds the seeds, their links lead on from them, and the two rankings become one.
 
 The way of a question: words → seeds that stand at the coordinate → paths from them → activation → ranks fused → hits, each with the path it came by.
 """
@@ -128,7 +128,7 @@ class Recalled(Value):
 
 
 class Lens(Protocol):
-    """What a room that recalls adds of its own. It is asked while the store's lock is held."""
+    """What a module that recalls adds of its own. It is asked while the store's lock is held."""
 
     @property
     def note(self) -> str:
@@ -184,7 +184,7 @@ def recall(
     (`in March`, `last week`), or its id or key. `rrf` is taken and not used. `kinds`: only hits of these node kinds or event types; the way to them may lead
     through others. So with the other filters: of each one value must fit (`source` by its beginning), and what is said began or happened in
     [`since`, `until`) and was recorded in [`recorded_since`, `recorded_until`). `field:value` in the text is a filter too, as `tag:billing` or
-    `since:2026-03-01`; filters without words give what fits, the newest first. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What rooms keep twice (batches of messages, segments, summaries) is a hit only
+    `since:2026-03-01`; filters without words give what fits, the newest first. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What is kept twice (batches of messages, segments, summaries) is a hit only
     when its kind is named. With `decay` the scores of all rankings are multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
     its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. A message that was
     not authorized is no hit and no way. The hits count as looked up. Raises InvalidError for a number out of range, and when a time is after
