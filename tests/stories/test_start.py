@@ -79,10 +79,12 @@ def test_a_command_that_reads_one_thing_imports_no_engine_and_no_other_command(f
     assert len(found["ours"]) <= GET_MODULES, sorted(found["ours"])
 
 
-def test_the_server_of_agents_makes_no_tool_before_one_is_asked_for(folder):
+def test_the_server_of_agents_makes_no_tool_and_no_http_before_one_is_asked_for(folder):
     pytest.importorskip("mcp")
-    served = "import graphstore, sys\nfrom graphstore.mcp.transport import server\nserver(graphstore.open(sys.argv[1]))\n"
+    served = "import graphstore, sys\nfrom graphstore.mcp.stdio import server\nserver(graphstore.open(sys.argv[1]))\n"
     found = imported(served, folder)
 
     assert {"kuzu", "numpy", "pyarrow", "networkx", "pandas"}.isdisjoint(found["others"])
     assert not any(name.endswith("_tools") for name in found["ours"])
+    late = {"graphstore.mcp.answers", "graphstore.mcp.transport", "graphstore.graph.workers"}
+    assert late.isdisjoint(found["ours"])
