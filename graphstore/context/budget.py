@@ -56,7 +56,7 @@ class Share(Value):
 @registry.read("context")
 def shares(view: Reader) -> dict[str, Share]:
     """The floor and the ceiling of each section, as shares of the budget."""
-    kept = view._setting(SHARES) or {}
+    kept = view.setting(SHARES) or {}
     found = {name: kept.get(name, share) for name, share in _DEFAULTS.items()}
     return {name: Share(floor=floor, ceiling=ceiling) for name, (floor, ceiling) in found.items()}
 
@@ -69,7 +69,7 @@ def set_share(
 
     Raises InvalidError for an unknown section, a share that is not from 0 to 1, a floor above its ceiling, and floors that come to more than the budget.
     """
-    with store._verb(is_narrow=True):
+    with store.verb(is_narrow=True):
         known = shares(store)
         if section not in known:
             raise InvalidError.choice("section", section, known)
@@ -86,7 +86,7 @@ def set_share(
                 f"floor {wanted[0]:g} makes the floors {whole:g} of the budget. Lower others first: at most 1."
             )
         if wanted != (before.floor, before.ceiling):
-            store._keep("set_share", SHARES, {**(store._setting(SHARES) or {}), section: list(wanted)})
+            store.keep_setting("set_share", SHARES, {**(store.setting(SHARES) or {}), section: list(wanted)})
         return shares(store)
 
 

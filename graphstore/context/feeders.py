@@ -409,7 +409,7 @@ class SoulFileIndexer:
         if not texts and not problems:
             raise NotFoundError(f"{place} has none of {', '.join(FILES)}. Name the folder they are in.")
         done: dict[str, list[str]] = {"new": [], "revised": [], "unchanged": [], "ended": []}
-        with self._store._verb():
+        with self._store.verb():
             for name in FILES:
                 if name not in problems:
                     self._index(name, sections(texts.get(name, "")), done)
@@ -459,7 +459,7 @@ def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
     """The files as they stand at the view's coordinate, each with its sections in order: those of no user, then the user's own."""
     with view.reading() as sight:
         found: dict[str, list[Node]] = {}
-        here = view._pinned(sight.valid, sight.tx)
+        here = view.pinned(sight.valid, sight.tx)
         for name in FILES:
             owners = ("", user) if user else ("",)
             ids = [id for owner in owners for id in _sections_of(here, NodePlace(_FILE, (owner, name)))]
@@ -580,7 +580,7 @@ class Sync:
 
     def _write(self, items: list[Mapping[str, Any]], cursor: Any, run: _Run) -> None:
         page = _Run()
-        with self._store._verb():
+        with self._store.verb():
             for number, item in enumerate(items, 1):
                 try:
                     for how, id in self._item(item):

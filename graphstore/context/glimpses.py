@@ -101,7 +101,7 @@ def next_change(view: Reader, axis: Axis, at: TimeLike, back: bool = False) -> d
     """The first instant after `at` (with `back` the last before it) at which something begins or ends (`valid`), or was recorded (`tx`); None: there is none."""
     if axis not in ("valid", "tx"):
         raise InvalidError.choice("axis", axis, ("valid", "tx"))
-    since = view._time(at, "at", axis)
+    since = view.instant_of(at, "at", axis)
     with view.reading() as sight:
         turns = sight.turns(axis)
         place = bisect_left(turns, since) - 1 if back else bisect_right(turns, since)
@@ -175,7 +175,7 @@ class PageSettings(Value):
 @registry.read("page")
 def settings(store: Store) -> PageSettings:
     """What pages show the store by. Kept in it: everybody sees the same."""
-    return PageSettings(**(store._setting(_SETTINGS) or {}))
+    return PageSettings(**(store.setting(_SETTINGS) or {}))
 
 
 @registry.write("page")
@@ -196,10 +196,10 @@ def set_settings(
             raise InvalidError(f"{name} {value!r} is out of range. Give a number, 0 or more.")
     if agents is not None:
         given["agents"] = [text_of("agent", each) for each in id_list("agents", agents)]
-    with store._verb(is_narrow=True):
-        known = store._setting(_SETTINGS) or {}
+    with store.verb(is_narrow=True):
+        known = store.setting(_SETTINGS) or {}
         if {**known, **given} != known:
-            store._keep("set_settings", _SETTINGS, {**known, **given})
+            store.keep_setting("set_settings", _SETTINGS, {**known, **given})
     return settings(store)
 
 
@@ -244,8 +244,8 @@ def glimpse(view: Reader, id: str, limit: int = 50) -> Glimpse:
 
 
 def _fixed(view: Reader) -> View:
-    valid, tx = view._coordinate()
-    return view._pinned(valid, tx)
+    valid, tx = view.coordinate()
+    return view.pinned(valid, tx)
 
 
 def _why_shaky(view: View, thing: Node | Event) -> Shaky | None:

@@ -147,7 +147,7 @@ def chunks(view: Reader, layer: str, *, limit: int = 50, skip: int = 0) -> Chunk
     most = at_least_one("limit", limit)
     if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
         raise InvalidError(f"skip {skip!r} is out of range. Give 0 or more.")
-    known = tables.table(view._setting(LAYERS))
+    known = tables.table(view.setting(LAYERS))
     if layer not in known:
         raise InvalidError.choice("layer", layer, known)
     rows = [
@@ -158,6 +158,6 @@ def chunks(view: Reader, layer: str, *, limit: int = 50, skip: int = 0) -> Chunk
     rows.sort(key=lambda each: (each.tx_from, each.id), reverse=True)
     page = rows[skip : skip + most]
     further = skip + most if len(rows) > skip + most else None
-    valid, tx = view._coordinate()
-    here = view._pinned(valid, tx)
+    valid, tx = view.coordinate()
+    here = view.pinned(valid, tx)
     return Chunks(chunks=tuple(here.node(row.id) for row in page), total=len(rows), skip=further)

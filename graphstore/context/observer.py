@@ -117,7 +117,7 @@ def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20
     """
     text_of("user", user), optional_text("thread", thread)
     at_least_one("limit", limit)
-    here = view._fixed()
+    here = view.fixed()
     messages = {message.id: message for message in _on_timeline(here, user, thread, limit)}
     messages |= {message.id: message for message in _observed(here, user, thread, limit)}
     found = sorted(messages.values(), key=lambda message: (message.occurred_at, message.id))
@@ -164,7 +164,7 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
     `user`: of that user, of none, and of the threads that the user takes part in: who sent a message of those it was noticed in, and the `members` of its
     thread. None: of everybody.
     """
-    groups = view._setting(MEMBERS) or {}
+    groups = view.setting(MEMBERS) or {}
     mine = (_LAYER.prefix, _LAYER.prefix + (user or ""))
 
     def wanted(sight: Sight, ent: int) -> bool:
@@ -197,7 +197,7 @@ def _takes_part(sight: Sight, ent: int, user: str, groups: dict[str, list[str]])
 @registry.read("observer")
 def members(view: Reader, thread: str) -> list[str]:
     """Who takes part in a group thread, as `set_members` said; nobody where it did not."""
-    groups: dict[str, list[str]] = view._setting(MEMBERS) or {}
+    groups: dict[str, list[str]] = view.setting(MEMBERS) or {}
     return list(groups.get(text_of("thread", thread), ()))
 
 
@@ -208,11 +208,11 @@ def set_members(store: Store, thread: str, members: Iterable[str]) -> None:
     Threads that users have apart under the same name are none, unless this says so.
     """
     wanted = sorted({text_of("member", each) for each in ids("members", members)})
-    with store._verb(is_narrow=True):
-        groups = dict(store._setting(MEMBERS) or {})
+    with store.verb(is_narrow=True):
+        groups = dict(store.setting(MEMBERS) or {})
         before = groups.pop(text_of("thread", thread), [])
         if wanted != before:
-            store._keep("set_members", MEMBERS, groups | ({thread: wanted} if wanted else {}))
+            store.keep_setting("set_members", MEMBERS, groups | ({thread: wanted} if wanted else {}))
 
 
 def _order(node: Node) -> tuple[Any, ...]:
@@ -433,12 +433,12 @@ class Observer:
     def _writing(self, author: str | None) -> Any:
         """A block that is one transaction, or part of the open one; of an author where one is named."""
         if author is None or self._in_transaction():
-            return self._store._verb()
+            return self._store.verb()
         return self._store.transaction(author=text_of("author", author))
 
     def _mark_ended(self, user: str, thread: str | None) -> bool:
         """Have the next tick compress what waits in a thread, however little. False: nothing waits."""
-        with self._store._verb() as work, self._store.reading(is_narrow=True) as sight:
+        with self._store.verb() as work, self._store.reading(is_narrow=True) as sight:
             batch = _Batch.latest(sight, user, thread)
             if batch.ent < 0 or batch.closed(sight):
                 return False
@@ -451,7 +451,7 @@ class Observer:
 
     def _join(self, event: Event, user: str, thread: str | None, sender: str | None) -> int:
         """Put a message into the batch of its thread. Gives how many are in it now; 0 for a message that is in one already."""
-        with self._store._verb(), self._store.reading(is_narrow=True) as sight:
+        with self._store.verb(), self._store.reading(is_narrow=True) as sight:
             if _queued(sight, sight.entity(event.id)):
                 return 0
             batch = self._batch(sight, user, thread)
@@ -553,7 +553,7 @@ class Observer:
         self._state.failed.discard((user, thread))
         if batch is None:
             return self._reflected(ready, author)
-        with self._writing(author), self._store._verb() as work, self._store.reading(is_narrow=True) as sight:
+        with self._writing(author), self._store.verb() as work, self._store.reading(is_narrow=True) as sight:
             if batch != _Batch.latest(sight, user, thread) or batch.closed(sight):
                 return _nothing(user, thread)  # compressed meanwhile, by somebody else
             name = sight.id(batch.ent)
@@ -659,7 +659,7 @@ class Observer:
 
     def _reflected(self, ready: _Ready, author: str | None) -> Observed:
         """Write what a reflection said, and when it was."""
-        with self._writing(author), self._store._verb() as work:
+        with self._writing(author), self._store.verb() as work:
             done = _Writing(self._store, ready, None, moment(work.tx), []).write()
             if ready.thread is None:
                 known = len(observations(self._store, ready.user))

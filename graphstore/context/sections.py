@@ -97,7 +97,7 @@ def context(
     at_least_one("recent", recent), at_least_one("k", k)
     if memory is not None and not memory._store._reads_as(view):
         raise InvalidError("memory is that of another store. Give one of the store that is read.")
-    here = view._fixed()  # all sections at one coordinate
+    here = view.fixed()  # all sections at one coordinate
     first = [
         *_words("identity", _runtime(here) if identity is None else identity),
         *_files(here, user),
@@ -190,7 +190,7 @@ def _plain(text: str) -> str:
 
 def _runtime(view: Reader) -> tuple[str, ...]:
     """The day of the coordinate with those beside it, and what runs here."""
-    valid, _ = view._coordinate()
+    valid, _ = view.coordinate()
     today = moment(valid)
     days = [f"{today + timedelta(days=by):%Y-%m-%d}" for by in (-1, 0, 1)]
     version = getattr(sys.modules.get("graphstore"), "__version__", "")
@@ -248,7 +248,7 @@ def _pad(view: Reader, user: str, thread: str | None) -> Iterator[Part]:
 
 
 def _observations(view: Reader, user: str) -> Iterator[Part]:
-    faded = moment(view._coordinate()[0]).date() - OLD
+    faded = moment(view.coordinate()[0]).date() - OLD
     for place, node in enumerate(observer.observations(view, user)):
         priority = node.content.get("metadata", {}).get("priority")
         first, *rest = _set_in(node.text or "").split("\n")

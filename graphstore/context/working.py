@@ -72,7 +72,7 @@ def set(store: Store, user: str, thread: str | None, text: str) -> Node:
 def append(store: Store, user: str, thread: str | None, text: str) -> Node:
     """Add a line to a scratchpad. A thread that has none begins with what is seen in it, that of its user, so that nothing vanishes."""
     text = text_of("text", text)
-    with store._verb():
+    with store.verb():
         before = get(store, user, thread)
         return set(store, user, thread, text if before is None else f"{before.text}\n{text}")
 
@@ -177,7 +177,7 @@ class ExpertiseTracker:
             ent = entity(sight, NodePlace(DOMAIN, (domain,)))
             if ent < 0 or sight.entity(sight.id(ent)) < 0:
                 return []
-            here = view._pinned(sight.valid, sight.tx)
+            here = view.pinned(sight.valid, sight.tx)
             found = here.events(OUTCOME, related_to=sight.id(ent))
         return [
             event
@@ -220,8 +220,8 @@ def record_outcome(
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
         raise InvalidError(f"weight {weight!r} is out of range. Give a number above 0.")
     recorded: dict[str, Any] = {"domain": name, "outcome": outcome, "weight": weight}
-    since = None if occurred_at is None else store._time(occurred_at, "occurred_at")
-    with store._verb():
+    since = None if occurred_at is None else store.instant_of(occurred_at, "occurred_at")
+    with store.verb():
         about = keep(store, NodePlace(DOMAIN, (name,)), {"domain": name}, text=name, since=since).node
         return store.record_event(
             OUTCOME,

@@ -53,7 +53,7 @@ def tell_apart(store: Store, id: str, *, reason: str) -> list[Event]:
     event that is unknown or does not stand.
     """
     text_of("reason", reason)
-    with store._verb():
+    with store.verb():
         event = store.event(id)
         if event.fingerprint is None:
             raise InvalidError(f"event {event.id!r} has no fingerprint, so no reports were taken for one.")
@@ -64,8 +64,8 @@ def tell_apart(store: Store, id: str, *, reason: str) -> list[Event]:
             raise InvalidError(
                 f"all {event.count} occurrences of {event.id!r} say the same: {event.description!r}. There is nothing to tell apart."
             )
-        known = store._setting(TOLD_APART) or []
-        store._keep("tell_apart", TOLD_APART, [*known, event.fingerprint], event.id)
+        known = store.setting(TOLD_APART) or []
+        store.keep_setting("tell_apart", TOLD_APART, [*known, event.fingerprint], event.id)
         apart = [_recorded(store, event, said, reason) for said in texts.values()]
         for link in event.links or ():
             _carry(store, event, link, apart)

@@ -423,7 +423,7 @@ class Recorder:
         store = self._store
         inside = store._open is not None and store._owner == threading.get_ident()
         with store._writer, nullcontext() if inside else store.transaction(author=self._agent):
-            when = store._time(store.at.valid if at is None else at, "at")
+            when = store.instant_of(store.at.valid if at is None else at, "at")
             clock = self._setting(_CLOCK)
             self._activity, self._found = Activity(*clock or ()), {}
             if active is not None:
@@ -437,12 +437,12 @@ class Recorder:
                 if kept != clock:
                     self._found[_CLOCK] = kept
                 if self._found:
-                    store._keep_all("observe", self._found)
+                    store.keep_settings("observe", self._found)
 
     # ------------------------------------------------------------------ what is known between two observations
 
     def _setting(self, name: str) -> Any:
-        return self._found[name] if name in self._found else self._store._setting(name)
+        return self._found[name] if name in self._found else self._store.setting(name)
 
     def _keep(self, name: str, value: Any) -> None:
         if self._setting(name) != value:
@@ -474,7 +474,7 @@ class Recorder:
 
     def _taken_up(self, name: str, absent: Any) -> Any:
         """What the events of a store say that was written before its recorders kept what they know. It is read once."""
-        if self._store._setting(_CLOCK) is not None:
+        if self._store.setting(_CLOCK) is not None:
             return absent
         known = self._take_up()
         self._found = {**known, **self._found}
@@ -531,7 +531,7 @@ class Recorder:
     def _once_more(self, id: str, description: str, metadata: Json, at: Instant) -> Recorded:
         """One more sign of a deploy: an occurrence of its event."""
         metadata = {**self._event(id).metadata, **metadata}
-        with self._store._verb(is_narrow=True) as work:
+        with self._store.verb(is_narrow=True) as work:
             occur(work, id, at, {"description": description, "metadata": metadata})
         return Recorded(event=self._event(id), is_new=False)
 
@@ -629,7 +629,7 @@ class Recorder:
 
 def look_again(store: Store) -> list[Recorded]:
     """Resolve what has stopped by the store's now, where a recorder has been at work: what a server does from time to time."""
-    return Recorder(store).tick(active=None) if store._setting(_WATCHED) else []
+    return Recorder(store).tick(active=None) if store.setting(_WATCHED) else []
 
 
 def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:

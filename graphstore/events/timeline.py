@@ -179,7 +179,7 @@ def annotate(
     if message.authorized is None or message.type in (TRANSCRIPT, CLASSIFICATION):
         raise InvalidError(f"{id!r} is no message, but an event of type {message.type!r}.")
     about: Any = {"related_to": message.id, "authorized": message.authorized}
-    with store._verb():
+    with store.verb():
         return [store.record_event(type, text, occurred_at=occurred_at, **about).event for type, text in said]
 
 
@@ -272,9 +272,9 @@ def messages(
     wanted = _wanted(texts, True if authorized is None and text is not None else authorized)
     if text is not None and not words(text_of("text", text)):
         raise InvalidError(f"text {text!r} has no word. Give what the messages are to say, or leave it out.")
-    begin, end = view._bounds(since, until)
+    begin, end = view.bounds_of(since, until)
     most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
-    known = None if recorded_since is None else view._time(recorded_since, "recorded_since", "tx")
+    known = None if recorded_since is None else view.instant_of(recorded_since, "recorded_since", "tx")
     more_filters = [*([] if text is None else [text]), *([] if known is None else [["recorded", known]])]
     filters = _digest([wanted, begin, end, *more_filters])
     here, before = _going_on(view, cursor, filters)
@@ -348,7 +348,7 @@ def _cursor(valid: Instant, tx: Instant, last: tuple[Instant, str], filters: str
 def _going_on(view: Reader, cursor: str | None, filters: str) -> tuple[Reader, tuple[Instant, str] | None]:
     """The view to read at, and the message to go on after. A store's first page pins its coordinate, so that no later write shows in the next."""
     if cursor is None:
-        return view._fixed(), None
+        return view.fixed(), None
     valid, tx, at, name, question = _decoded(cursor)
     if question != filters:
         raise InvalidError(
@@ -356,7 +356,7 @@ def _going_on(view: Reader, cursor: str | None, filters: str) -> tuple[Reader, t
         )
     if isinstance(view, Writer):
         return view.as_of(valid=moment(valid), tx=moment(tx)), (at, name)
-    if view._coordinate() != (valid, tx):
+    if view.coordinate() != (valid, tx):
         raise InvalidError(
             f"the cursor goes on at valid {exactly(valid)}, tx {exactly(tx)}, and this view is elsewhere. Ask that view, or the store itself."
         )

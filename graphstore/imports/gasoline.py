@@ -276,7 +276,7 @@ class _LogImport(Importing[GasolineReport]):
         first: Json = {}
         for at in instants:
             first = first or self._told(record.id)[1]
-            with self.store._verb(is_narrow=True) as work:
+            with self.store.verb(is_narrow=True) as work:
                 occur(work, record.id, at, differing(first, {**fields, **record.said.get(at, {})}))
             self.counts["occurrences"] += 1
 
@@ -447,7 +447,7 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     what each `said` otherwise, when the first was `reported`, `recorded`, and of a link what an import would not conclude. Links are those between events, the forgotten among them.
     Raises ConflictError when the file is there already.
     """
-    pinned = view._fixed()
+    pinned = view.fixed()
     with new_file(Path(path)) as sink:
         export = _LogExport(pinned)
         for line in export.lines():

@@ -115,7 +115,7 @@ def import_git(
         pending, met, shallow = _pending(repo, head, known)
         scope = str(met.metadata.get("repository") or "") if met else ""
         writing = _HistoryImport(store, repo, scope or _name(repo), known)
-        with store._together():  # what a crash takes back, the next import brings again
+        with store.together():  # what a crash takes back, the next import brings again
             for done, sha in enumerate(pending, start=1):
                 writing.commit(sha)
                 if progress:

@@ -313,10 +313,10 @@ class _NoteImport(Importing[MemoBrainReport]):
         batches = self._by_time(edges or []) if replay else None
         if batches is None:
             olds = [((place, note), old) for place, note in self.notes for old in note.supersedes]
-            with self.store._verb():
+            with self.store.verb():
                 self._write(_NoteBatch(self.notes, olds, edges or []), progress)
         else:
-            with self.store._together():
+            with self.store.together():
                 for at, batch in batches:
                     with self.store.transaction(at=at):
                         self._write(batch, progress)
@@ -354,7 +354,7 @@ class _NoteImport(Importing[MemoBrainReport]):
         if first == OPEN:
             return None
         try:
-            store._next_tx(first, store._last_tx)
+            store._next_tx(first, store.last_tx)
         except InvalidError:
             return None
         return [(None if at == OPEN else moment(at), found[at]) for at in sorted(found)]

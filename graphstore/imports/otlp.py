@@ -352,7 +352,7 @@ def export_otlp(view: Reader, path: str | Path) -> int:
 @registry.read("otlp")
 def traces_data(view: Reader) -> TracesData:
     """Every trace of which a view has an event. Imported spans are exported unchanged, in their order; equal resources and scopes are one."""
-    pinned = view._fixed()
+    pinned = view.fixed()
     export = _TraceExport()
     with pinned.reading() as sight:
         ents = {ent for name in sight.traces() for ent in sight.trace(name)}

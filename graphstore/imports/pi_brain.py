@@ -92,7 +92,7 @@ def export_pi_brain(view: Reader, folder: str | Path) -> Exported:
     Raises ConflictError when there is something in the folder, EngineError when the disk refuses.
     """
     with new_folder(Path(folder)) as fresh:
-        export = _SessionExport(view._fixed())
+        export = _SessionExport(view.fixed())
         for path, content in export.files():
             file = fresh / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -402,12 +402,12 @@ class _SessionImport(Importing[PiBrainReport]):
         """Write everything in the order of its recording, a transaction for each instant."""
         acts = [*self._of_nodes(), *self._of_edges()]
         acts.sort(key=lambda act: (act.at, act.rank, act.order))
-        with self.store._together():
+        with self.store.together():
             for at, together in groupby(acts, key=lambda act: act.at):
                 self._at(at, list(together))
 
     def _at(self, at: Instant, acts: list[_DatedWrite]) -> None:
-        allowed = None if at <= self.store._last_tx else moment(at)
+        allowed = None if at <= self.store.last_tx else moment(at)
         try:
             self._do(allowed, acts)
         except InvalidError:  # ahead of the clock, or before a view that was handed out

@@ -441,7 +441,7 @@ class _RowsImport(Importing[RowsReport]):
     def load(self, progress: Progress | None) -> None:
         """Write everything; rows and links that the store refuses are added to the damaged ones."""
         if any(row.record.times["tx_from"] is not None for row in self.rows):
-            with self.store._together():
+            with self.store.together():
                 self._leave_other_kinds()
                 self._replay(progress)
         else:

@@ -74,7 +74,7 @@ def flat_graph(view: Reader, reserved: Collection[str] = ()) -> FlatGraph:
 
     A content field named as one of `reserved` gets the prefix `c_`, as one does that is named as a property of every node.
     """
-    view = view._fixed()  # what is read in several steps is all of one coordinate
+    view = view.fixed()  # what is read in several steps is all of one coordinate
     graph = view.to_networkx()
     labels = {id: _label(attributes) for id, attributes in graph.nodes.items()}
     contents = [attributes["content"] for id, attributes in graph.nodes.items() if labels[id] == "Node"]

@@ -55,7 +55,7 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
     as in `export_graphml`, `key` is `slot`. Raises ConflictError when `path` is there.
     """
     with new_file(Path(path)) as sink:
-        view = view._fixed()
+        view = view.fixed()
         flat = flat_graph(view, _OWN)
         graph = _drawn(flat)
         for thing in flat.things:
@@ -79,7 +79,7 @@ def export_node_link(view: Reader, path: str | os.PathLike[str]) -> int:
     import networkx
 
     with new_file(Path(path)) as sink:
-        view = view._fixed()
+        view = view.fixed()
         graph = view.to_networkx()
         graph.graph.update(view.at.model_dump())
         data = networkx.node_link_data(graph, edges="edges")

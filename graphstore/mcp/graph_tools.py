@@ -56,7 +56,7 @@ class GraphTools(Tools):
     ) -> answers.TimelineAnswer:
         """What was said and happened over time, newest first: of a thing or topic, a thread, a sender, or all."""
         view = question.view
-        begin, end = view._bounds(since, until)
+        begin, end = view.bounds_of(since, until)
         found: Iterable[answers.EntryLine | Event]
         if thread or sender:
             named = (("thread", thread), ("sender", sender), ("words", about))

@@ -17,7 +17,7 @@ _LINE = 300
 def audit(desk: Desk, since: str) -> str:
     """The text of the prompt, with what is found at now. Raises InvalidError for a `since` that is none."""
     view = desk.view()
-    begin = moment(view._time(since, "since"))
+    begin = moment(view.instant_of(since, "since"))
     before = desk.view(valid=view.at.valid.isoformat(), tx=min(begin, view.at.tx).isoformat())
     found = before.compare(view)
     shaky = [str(each) for each in view.shaky(_MOST + 1)]

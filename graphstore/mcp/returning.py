@@ -84,7 +84,7 @@ class Reads:
 
     def _record(self, agent: Agent, tool: str, arguments: Mapping[str, Any], result: dict[str, Any]) -> None:
         body = result["structuredContent"]
-        valid, tx = _coordinate(body) or self._store._coordinate()
+        valid, tx = _coordinate(body) or self._store.coordinate()
         self._recorder.add(
             AnswerToRecord(
                 agent,
@@ -104,7 +104,7 @@ class Reads:
         """Return the notice of an agent's answers that no longer hold, empty where there is none, and note that it was given."""
         self._recorder.flush(readers.SECONDS)
         with self._lock:
-            tx = self._store._last_tx
+            tx = self._store.last_tx
             found = [
                 each
                 for each in readers.no_longer_hold(self._store, agent, tx)

@@ -234,7 +234,7 @@ class UserTools(Tools):
     ) -> answers.RememberAnswer:
         """Keep a text in a layer of memory, for as long as the layer keeps things."""
         before = self.desk.view()
-        since = None if valid_from is None else moment(before._time(valid_from, "valid_from"))
+        since = None if valid_from is None else moment(before.instant_of(valid_from, "valid_from"))
         with self.desk.writing() as written:
             node = memory.Memory(self.desk.store).remember(
                 text, layer=layer, user=user, thread=thread, key=key, tags=tags or (), source=source, valid_from=since,
@@ -319,7 +319,7 @@ class _Question(NamedTuple):
 
     def within(self, found: Iterable[T], at: Callable[[T], datetime]) -> list[T]:
         """What lies in [since, until)."""
-        begin, end = self.view._bounds(self.since, self.until)
+        begin, end = self.view.bounds_of(self.since, self.until)
         return [each for each in found if begin <= instant(at(each)) < end]
 
     def saying(self, found: Iterable[T], said: Callable[[T], str]) -> list[T]:

@@ -197,7 +197,7 @@ class WriteTools(Tools):
         view = self.desk.view()
         if new.valid_from:
             since = iso(BEGINNING) if always else new.valid_from
-            view = self.desk.view(moment(view._time(since, "valid_from")).isoformat())
+            view = self.desk.view(moment(view.instant_of(since, "valid_from")).isoformat())
         alike = recall.recall(
             view, new.statement.replace(":", " "), _ALIKE, kinds=new.kind, standing=UPRIGHT, hops=0
         )

@@ -58,12 +58,12 @@ def set_embedder(store: Store, name: str | None) -> None:
     Vectors are made when it is searched, and the embedder before serves until the new one has all. Raises InvalidError for one that is unknown, or
     whose package is not here.
     """
-    before = list(store._setting(vector_search.EMBEDDER) or ())
+    before = list(store.setting(vector_search.EMBEDDER) or ())
     if name is not None:
         _made(name)
     wanted = [] if name is None else [name, *(other for other in before if other != name)][:2]
     if wanted[:1] != before[:1]:
-        store._keep("set_embedder", vector_search.EMBEDDER, wanted)
+        store.keep_setting("set_embedder", vector_search.EMBEDDER, wanted)
 
 
 @registry.read("memory")

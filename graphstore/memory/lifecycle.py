@@ -69,7 +69,7 @@ def due(store: Store, now: TimeLike | None = None) -> Due:
     """
     memory = Memory(store)
     layers, cap = memory.layers, memory.cap
-    at = store._now() if now is None else store._time(now, "now")
+    at = store._now() if now is None else store.instant_of(now, "now")
     chunks = _chunks(store._contents(CHUNK), layers)
     with store._unchanging():
         expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
@@ -93,7 +93,7 @@ def due(store: Store, now: TimeLike | None = None) -> Due:
 
 def _old(store: Store, at: Instant) -> list[str]:
     """The events older at an instant than the days the store keeps: a store that is open for long forgets them too."""
-    kept = store._setting(RETENTION)
+    kept = store.setting(RETENTION)
     if not isinstance(store, GraphStore) or not kept or kept["days"] is None or not store._is_settled():
         return []
     return store._too_old(None, max(at - kept["days"] * retention.DAY, BEGINNING), None, True)

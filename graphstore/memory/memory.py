@@ -134,20 +134,20 @@ class _CheckedChunk:
 @registry.read("memory")
 def layers(store: Store) -> dict[str, Layer]:
     """The layers there are, by name."""
-    return tables.table(store._setting(LAYERS))
+    return tables.table(store.setting(LAYERS))
 
 
 @registry.read("memory")
 def cap(store: Store) -> int:
     """How many chunks are kept at most."""
-    return store._setting(CAP) or MOST_CHUNKS
+    return store.setting(CAP) or MOST_CHUNKS
 
 
 @registry.write("memory")
 def set_cap(store: Store, cap: int) -> None:
     """Keep so many chunks at most: the oldest that are not permanent go first, with the daily tick."""
-    if at_least_one("cap", cap) != (store._setting(CAP) or MOST_CHUNKS):
-        store._keep("set_cap", CAP, cap)
+    if at_least_one("cap", cap) != (store.setting(CAP) or MOST_CHUNKS):
+        store.keep_setting("set_cap", CAP, cap)
 
 
 class Memory:
@@ -192,12 +192,12 @@ class Memory:
         """
         if tables.defined(there := self.layers, layer) == there:
             return
-        with self._store._verb(
+        with self._store.verb(
             is_narrow=True
         ):  # all of them are kept together, and another thread may have added one
             wanted = tables.defined(self.layers, layer)
             if wanted != self.layers:
-                self._store._keep("define_layer", LAYERS, tables.as_kept(wanted))
+                self._store.keep_setting("define_layer", LAYERS, tables.as_kept(wanted))
 
     @property
     def cap(self) -> int:
@@ -247,7 +247,7 @@ class Memory:
             return []
         if self._meanings is not None:
             self._prepare(self._meanings, [chunk.text for chunk in chunks])
-        with self._store._verb():
+        with self._store.verb():
             nodes = [self._write(chunk) for chunk in chunks]
         if self._meanings is not None:
             self._meanings.settle()
@@ -371,7 +371,7 @@ class Memory:
 @registry.read("memory")
 def layer_stats(view: Reader) -> tuple[LayerStats, ...]:
     """What stands of each layer at the coordinate; what is of no layer, if there is any, last."""
-    layers = tables.table(view._setting(LAYERS))
+    layers = tables.table(view.setting(LAYERS))
     found: dict[str | None, list[Row]] = {name: [] for name in layers}
     with view.reading() as sight:
         soon = sight.tx + SOON
@@ -404,7 +404,7 @@ def recollect(
 ) -> Recollection:
     """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means, instead of the store's."""
     meanings = None if memory is None else memory._meanings
-    there = tables.table(view._setting(LAYERS))
+    there = tables.table(view.setting(LAYERS))
     text_of("text", text, empty=True)
     asked = QuestionMeaning(meanings, text) if meanings else embedders.asked(view, text)
     lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)

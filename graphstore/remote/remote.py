@@ -274,7 +274,8 @@ class RemoteView(Remote, View):
     def _at(self) -> dict[str, str]:
         return dict(self._query)
 
-    def _coordinate(self) -> tuple[Instant, Instant]:
+    def coordinate(self) -> tuple[Instant, Instant]:
+        """Return the valid time and the tx of this view, in microseconds since 1970."""
         self._usable()
         return self._valid, self._tx
 
@@ -284,7 +285,7 @@ class RemoteView(Remote, View):
     @property
     def at(self) -> Coordinate:
         """The coordinate of these answers."""
-        valid, tx = self._coordinate()
+        valid, tx = self.coordinate()
         return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
 
     def __eq__(self, other: object) -> bool:

@@ -205,7 +205,7 @@ class Calling:
         self._hand_over()
         turn = self.serving.begin(
             opening,
-            lambda token: (token, iso(self.line(apart)._coordinate()[1])),
+            lambda token: (token, iso(self.line(apart).coordinate()[1])),
             done=self._loop.create_future(),
         )
         return await _done(turn, self.limits.write)  # type: ignore[no-any-return]
@@ -292,7 +292,7 @@ class Calling:
         until = monotonic() + self.limits.behind
         while store._lags(wanted):
             if monotonic() > until:
-                last = iso(store._last_tx) if store._last_tx >= BEGINNING else "nothing"
+                last = iso(store.last_tx) if store.last_tx >= BEGINNING else "nothing"
                 known = f": it knows {last}" if of_all else ""
                 raise Refused(
                     503, f"this server has not followed to tx {tx.decode()} yet{known}. Ask another, or again.", after=1
@@ -349,7 +349,7 @@ class Calling:
             block = (
                 line.transaction(author=author, reason=reason)
                 if apart.transaction is None and self.scoped is None
-                else line._verb()
+                else line.verb()
             )
             with engine.time_limit(self.limits.query), block:
                 values = _each(self._run, line, prepared)
@@ -393,7 +393,7 @@ class Calling:
                 f"{call.name} does not take `without` here: leave it out. Beside `without` give valid and tx, and not as_of."
             )
         assert apart.without is not None
-        wanted = apart.branch, apart.without, line._last_tx
+        wanted = apart.branch, apart.without, line.last_tx
         if self._counterfactual is None or self._counterfactual[0] != wanted:
             made = line.without(**counterfactual.arguments(apart.without))
             self._counterfactual = wanted, made
@@ -402,12 +402,12 @@ class Calling:
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
         line = self.line(apart)
         reader = self._reader(call, apart)
-        valid, tx = reader._coordinate()
+        valid, tx = reader.coordinate()
         if reader is line and apart.transaction is None:
             if _is_of_any_view(line, call.name):
-                reader = line._pinned(valid, tx)  # exactly this coordinate, whatever is written meanwhile
+                reader = line.pinned(valid, tx)  # exactly this coordinate, whatever is written meanwhile
             # the next write may have the present instant: the answer names one that no write can have any more
-            tx = min(tx, line._last_tx)
+            tx = min(tx, line.last_tx)
         value = self._run(call, reader, args, line)
         if call.name == "stats" and self.scoped is not None:
             value = {**value, "path": None}

@@ -242,7 +242,7 @@ class Serving:
 
     def _group(self, ahead: deque[WriteTurn], turns: list[WriteTurn], start: float) -> None:
         """Do the turns ahead, and add them to those that share the sync."""
-        with self._store._together():
+        with self._store.together():
             while ahead and not ahead[0].alone and time.monotonic() - start < _LONGEST:
                 turn = ahead.popleft()
                 if turn.claim():
@@ -251,7 +251,7 @@ class Serving:
 
     def _do(self, turn: WriteTurn) -> None:
         _do(turn)
-        turn.tx = moment(self._store._last_tx)
+        turn.tx = moment(self._store.last_tx)
 
     def _alone(self, turn: WriteTurn) -> None:
         if turn.claim():

@@ -458,7 +458,7 @@ class ServedStore:
         kind = _kind(call, exchange.headers)
         found = await self._calling().read(call, args, asked, kind, exchange.receive)
         self._reads.add(exchange.reader, call, args, asked, found)
-        return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), exchange.headers)
+        return rules.unchanged(rules.cacheable(found, asked, self._store.last_tx), exchange.headers)
 
     async def compressed(self, found: Response) -> Response:
         """An answer, compressed; a large one by a reader."""
@@ -681,9 +681,9 @@ class ServedStore:
             last = headers.get(b"last-event-id", b"").decode("latin-1")
             since: str | None = last or dict(asked.others).get("since")
             if since is not None:
-                at = self._calling().line(asked)._time(since, "since", "tx")
+                at = self._calling().line(asked).instant_of(since, "since", "tx")
                 if since.strip().lower() == "now":  # what is being written now may have an earlier instant
-                    at = min(self._store._coordinate()[1], self._store._last_tx)
+                    at = min(self._store.coordinate()[1], self._store.last_tx)
                 since = iso(at)
             with self._followed("changes", _door_of(exchange), exchange):
                 await self._stream(since, asked, exchange.receive, self._paced(exchange))

@@ -116,7 +116,7 @@ def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore],
 
 def _now(copy: GraphStore, instants: Sequence[Instant]) -> datetime:
     """The time on a copy: that of the transaction which is open or was the last, and just before it for who reads first."""
-    at = next((at for at in instants if at > copy._last_tx), None)
+    at = next((at for at in instants if at > copy.last_tx), None)
     if at is None:
         return moment(instants[-1])
     return moment(at if copy._open is not None else at - 1)

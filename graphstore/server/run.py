@@ -373,13 +373,13 @@ async def _ticked(calling: Calling, ticking: Ticking, name: str) -> bool:
 
 async def follow_writers(calling: Calling) -> None:
     """Move on with the journal of the others who write. While that fails, /health says so, and every answer of a reader of a folder."""
-    told, known = None, calling.store._last_tx
+    told, known = None, calling.store.last_tx
     while True:
         try:
             await calling.aside(calling.store.refresh)
-            if calling.store._last_tx != known:
+            if calling.store.last_tx != known:
                 calling.news()
-            told, known = None, calling.store._last_tx
+            told, known = None, calling.store.last_tx
             calling.cut_off = False
         except Exception as error:
             calling.cut_off = True

@@ -113,20 +113,20 @@ class ScopedWrites:
         """Open a transaction of the store, and one of the part that is taken back."""
         store = self.main.store
         with store.transaction(**how):
-            tx = store._coordinate()[1]
+            tx = store.coordinate()[1]
             with self._part._tried(tx, how.get("author"), how.get("reason")) as born:
                 self._born, self._checked = born, 0
                 try:
                     yield
                 finally:
                     self._born = None
-        if store._last_tx == tx:
+        if store.last_tx == tx:
             self._written = tx
 
     def _both(self, work: Work) -> bytes:
         if self._born is None:
             raise ConflictError("no transaction by that token. Begin one: POST /transaction.")
-        with self._part._verb(), noted() as drawn:
+        with self._part.verb(), noted() as drawn:
             found = work(self._part)
             made = self._born()
             for thing in made[self._checked :]:

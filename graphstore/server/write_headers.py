@@ -30,9 +30,9 @@ class WriteNote:
 @contextmanager
 def noting_write(store: Store, written: WriteNote) -> Iterator[None]:
     """Note what the block writes, unless it is a part of a transaction."""
-    before = store._last_tx
+    before = store.last_tx
     yield
-    if (tx := store._last_tx) == before:
+    if (tx := store.last_tx) == before:
         return
     if readings.is_recorded(store._ledger.database):
         written.tx = tx

@@ -71,7 +71,7 @@ def listed(
     if project is not None:
         known = _of_project(known, project)
     if since is not None or until is not None:
-        begin, end = view._bounds(since, until)
+        begin, end = view.bounds_of(since, until)
         known = [each for each in known if begin <= each.since[0] < end]
     there = {each.id for each in known}
     agents = Counter(str(each.parent) for each in known if each.agent and each.parent in there)

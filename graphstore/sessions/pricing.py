@@ -68,7 +68,7 @@ class Prices(Value):
 @registry.read("sessions")
 def prices(view: Reader) -> Prices:
     """The prices that were set."""
-    return Prices(table=view._setting(_KEPT) or {})
+    return Prices(table=view.setting(_KEPT) or {})
 
 
 @registry.write("sessions")
@@ -91,5 +91,5 @@ def set_prices(store: Store, table: Mapping[str, Any]) -> Prices:
                 raise InvalidError(f"price {amount!r} ({field} of {model!r}) is no number of 0 or more.")
     found = Prices(table=wanted)
     if found != prices(store):
-        store._keep("set_prices", _KEPT, found.table)
+        store.keep_setting("set_prices", _KEPT, found.table)
     return found

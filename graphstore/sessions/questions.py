@@ -84,7 +84,7 @@ def decisions(
     """
     there = of_project(pieces(view), project)
     name = there[0].project if project is not None else None
-    there = between(there, *view._bounds(since, until))
+    there = between(there, *view.bounds_of(since, until))
     groups: dict[tuple[str, str], list[tuple[WorkPiece, Json]]] = {}
     for piece in there:
         for each in piece.objects("content", "keyDecisions"):

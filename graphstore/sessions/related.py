@@ -92,7 +92,7 @@ def connect(
     """
     limits = LikenessLimits(_window(window_days), _share("threshold", threshold), at_least_one("most", most))
     if now is not None:
-        store._time(now, "now")
+        store.instant_of(now, "now")
     with store.transaction(reason="connect"):
         work = _Connecting(store)
         work.links(limits)

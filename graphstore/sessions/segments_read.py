@@ -178,7 +178,7 @@ def pieces_of(
     view: Reader, project: str | None, since: TimeLike | None, until: TimeLike | None
 ) -> list[WorkPiece]:
     """Return those of one project, or of every one, that began in [since, until)."""
-    return between(of_project(pieces(view), project), *view._bounds(since, until))
+    return between(of_project(pieces(view), project), *view.bounds_of(since, until))
 
 
 def of_project(found: Iterable[WorkPiece], project: str | None) -> list[WorkPiece]:

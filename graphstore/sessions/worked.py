@@ -165,7 +165,7 @@ def work_on(
     `project`: its path, or the end of it; worktrees and sub-folders belong to it. What sub-agents did counts to the piece they worked for. Raises
     NotFoundError for a project that no work is known of here, InvalidError when several are meant or `since` is after `until`.
     """
-    begin, end = view._bounds(since, until)
+    begin, end = view.bounds_of(since, until)
     there = of_project(pieces(view), project)
     found = between(there, begin, end)
     table = prices(view)

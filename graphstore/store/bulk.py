@@ -66,7 +66,7 @@ def load(
     )
     total, count = sum(map(len, tables.values())), 0
     opened: _Opened = {}
-    with no_collecting(), store._together():
+    with no_collecting(), store.together():
         counted = _counted(store)
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(at, None, None) as work:

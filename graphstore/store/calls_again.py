@@ -336,7 +336,7 @@ class Again:
         elif op.verb == "set_trust":
             self._line.set_trust(next(each["trust"] for each in self._settings() if "trust" in each))
         else:
-            self._line._keep_all(
+            self._line.keep_settings(
                 op.verb, {name: value for each in self._settings() for name, value in each.items()}
             )
 

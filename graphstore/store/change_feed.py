@@ -254,7 +254,7 @@ class ChangeFeed:
     def _reading(self) -> Iterator[Point]:
         """Return a block that reads what is committed, and not what a transaction of this thread shows to itself."""
         store, core = self._store, self._store._core
-        store._coordinate()  # refuses a store that is closed
+        store.coordinate()  # refuses a store that is closed
         core.hide_rows()
         with core.rows.snapshot() as database, no_collecting():
             yield Point(database, OPEN, OPEN)

@@ -91,9 +91,9 @@ class Counterfactual(View):
         """Return the same at another coordinate; each axis defaults to this one."""
         made = copy(self)
         if valid is not None:
-            made._valid = self._store._time(valid, "valid")
+            made._valid = self._store.instant_of(valid, "valid")
         if tx is not None:
-            made._tx = min(self._store._time(tx, "tx", "tx"), self._tx)
+            made._tx = min(self._store.instant_of(tx, "tx", "tx"), self._tx)
         return made
 
     @property
@@ -245,7 +245,7 @@ def without(
             "without() of nothing. Give source=, author=, id= or tx=: what had never been recorded."
         )
     trunk = store._trunk
-    valid, known = store._coordinate()
+    valid, known = store.coordinate()
     doing = _Doing(trunk, Omitted(source, author, id, tx))
     made = doing.done(max(valid, known))
     if not doing.omitted and (id is not None or tx is not None):

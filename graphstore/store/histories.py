@@ -78,7 +78,7 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
     from graphstore.graph.result import Result
     from graphstore.view import history_rows
 
-    first, last = store._bounds(since, until, "tx")
+    first, last = store.bounds_of(since, until, "tx")
     with store.reading() as sight:
         return Result.of_arrow(history_rows.changes(sight.point, first, min(last, sight.tx)))
 
@@ -89,7 +89,7 @@ def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool
     if at is not None and tx != (None, None):
         raise InvalidError("tx and tx_from, tx_to are two ways to say it. Give one.")
     if tx == (None, None):
-        known = store._coordinate()[1] if at is None else store._known_by(at)
+        known = store.coordinate()[1] if at is None else store._known_by(at)
         recorded = (known, known + 1)
     else:
         recorded = _span(store, tx, "tx")
@@ -98,8 +98,8 @@ def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool
 
 def _span(store: Reader, span: Span, axis: Any) -> tuple[Instant, Instant]:
     begin, end = span
-    since = -OPEN if begin is None else store._time(begin, axis, axis)
-    until = OPEN if end is None else store._time(end, axis, axis)
+    since = -OPEN if begin is None else store.instant_of(begin, axis, axis)
+    until = OPEN if end is None else store.instant_of(end, axis, axis)
     if since >= until:
         raise InvalidError(
             f"the span of {axis} begins at {iso(since)} and ends at {iso(until)}. Give the earlier one first."

@@ -233,7 +233,7 @@ def answered(
     if by is not None and not summed and what != "count":
         raise InvalidError(f"{what} is of each node; it takes no by. Leave it out, or ask count or sum.")
     now = view.at
-    begin, end = (moment(view._time(each, axis, axis)) for each in (since, until))
+    begin, end = (moment(view.instant_of(each, axis, axis)) for each in (since, until))
     if what in ("first", "last"):
         within = _within(axis, (begin, end), now.tx if axis == "valid" else now.valid)
         table = store.history_table(kind, None if field is None else [field], **within)

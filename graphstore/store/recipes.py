@@ -74,7 +74,7 @@ def asked(
         if given not in takes:
             raise InvalidError.choice(f"parameter of {name}", given, [*takes, *_COORDINATE])
     view = store.as_of(valid=valid, tx=tx)
-    view._bounds(params.get("since"), params.get("until"))
+    view.bounds_of(params.get("since"), params.get("until"))
     usual: dict[str, Any] = {
         **_USUAL,
         "valid": view.at.valid,
@@ -84,7 +84,11 @@ def asked(
     }
     values = {
         **params,
-        **{each: moment(view._time(params[each], each)) for each in _WINDOW if params.get(each) is not None},
+        **{
+            each: moment(view.instant_of(params[each], each))
+            for each in _WINDOW
+            if params.get(each) is not None
+        },
     }
     missing = [each for each in takes if values.get(each) is None and each not in usual]
     if missing:

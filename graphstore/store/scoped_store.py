@@ -57,15 +57,16 @@ class ScopedStore(GraphStore):
     def _asks_first(self) -> bool:
         return True
 
-    def _coordinate(self) -> tuple[Instant, Instant]:
+    def coordinate(self) -> tuple[Instant, Instant]:
+        """Return now, and the latest tx that a view within the scopes can have."""
         self._usable()
         work, others = self._open, self._of._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        now, known = self._of._coordinate()
+        now, known = self._of.coordinate()
         if self._of._place.shared:  # its last tx would tell when something outside was written
             known = now if others is None else min(now, others.tx - 1)
-        last = self._last_tx
+        last = self.last_tx
         return max(self._told_time(), last), max(known, last)
 
     @property

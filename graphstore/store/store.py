@@ -78,7 +78,7 @@ class Store(WholeStore):
 
     def _perform(self, verb: Verb[T]) -> T:
         """Perform a verb, in the open transaction or in one of its own."""
-        with self._verb(is_narrow=True) as work:
+        with self.verb(is_narrow=True) as work:
             return verb.perform(acts.Act(self._core, work))
 
     # ------------------------------------------------------------------ verbs: nodes
@@ -336,7 +336,7 @@ class Store(WholeStore):
         Raises InvalidError for another `keep`; ConflictError when it is decided already, or when one of the two no longer stands.
         """
         text_of("reason", reason)
-        with self._verb(is_narrow=True) as work:
+        with self.verb(is_narrow=True) as work:
             return resolving.resolve(self._core, work, contradiction, keep, reason)
 
     def define_kind(
@@ -357,7 +357,7 @@ class Store(WholeStore):
 
         Raises InvalidError for a taken name, or for one that is defined otherwise: what a kind means never changes.
         """
-        with self._verb(early=True, is_narrow=True) as work:
+        with self.verb(early=True, is_narrow=True) as work:
             vocabulary = self._core.vocabulary
             kind = new_kind(
                 name,
@@ -385,7 +385,7 @@ class Store(WholeStore):
 
     def promote_kind(self, name: str) -> None:
         """Give a link kind a relationship table of its own in the graph tables. They are rebuilt on next use."""
-        with self._verb(is_narrow=True) as work:
+        with self.verb(is_narrow=True) as work:
             plain = self._core.vocabulary.canonical(name)
             index = self._core.index
             if self._core.vocabulary.kinds[plain].table or plain in index.promoted:
@@ -404,7 +404,7 @@ class Store(WholeStore):
         text_of("type", type)
         if type in fingerprints.BROKEN:
             raise InvalidError(f"events of type {type!r} can always be open. Choose a type of your own.")
-        with self._verb(is_narrow=True) as work:
+        with self.verb(is_narrow=True) as work:
             defined = work.index.setting(happened.POINTS) or []
             if type not in defined and type not in fingerprints.NEVER_OPEN:
                 work.op("define_point", type)
@@ -458,7 +458,7 @@ class Store(WholeStore):
             trace_id=trace_id,
             span_id=span_id,
             parent_span_id=parent_span_id,
-            ended_at=None if ended_at is None else moment(self._time(ended_at, "ended_at")),
+            ended_at=None if ended_at is None else moment(self.instant_of(ended_at, "ended_at")),
             sender=sender,
             sender_name=sender_name,
             thread=thread,
@@ -466,7 +466,7 @@ class Store(WholeStore):
             media_path=media_path,
             media_hash=media_hash,
         )
-        at = None if occurred_at is None else self._time(occurred_at, "occurred_at")
+        at = None if occurred_at is None else self.instant_of(occurred_at, "occurred_at")
         about = tuple(ids("related_to", related_to or ()))
         return self._perform(recording.RecordEvent(type, body, id, at, about))
 
@@ -510,7 +510,7 @@ class Store(WholeStore):
 
         self._usable()
         at = tx.tx if isinstance(tx, findings.Change) else tx
-        when = None if at is None else self._time(at, "tx", "tx")
+        when = None if at is None else self.instant_of(at, "tx", "tx")
         return counterfactual.without(self, source=source, author=author, id=id, tx=when)
 
     # ------------------------------------------------------------------ what the store keeps, and its upkeep
@@ -530,7 +530,7 @@ class Store(WholeStore):
                 )
         if wanted == self.trust:
             return
-        with self._verb(is_narrow=True) as work:
+        with self.verb(is_narrow=True) as work:
             Trust(self._core, work.author).guard_map(wanted, work.tx)
             work.op(SET_TRUST, "")
             work.index.add_settings([{TRUST: wanted}])
@@ -538,7 +538,7 @@ class Store(WholeStore):
     @property
     def trust(self) -> dict[str, int]:
         """The ranks of source classes."""
-        return dict(self._setting(TRUST) or {})
+        return dict(self.setting(TRUST) or {})
 
     def set_languages(self, languages: Iterable[str]) -> None:
         """The languages texts are searched in, as Snowball names them: `["english", "german"]`. Kept in the store; the words of all texts are read anew.
@@ -550,12 +550,12 @@ class Store(WholeStore):
             raise InvalidError(f"no language is named. Give some of {', '.join(words.LANGUAGES)}.")
         words.Analyzer(tuple(wanted))  # refuses what it does not know
         if wanted != list(self.languages):
-            self._keep("set_languages", word_rows.LANGUAGES, wanted)
+            self.keep_setting("set_languages", word_rows.LANGUAGES, wanted)
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages texts are searched in."""
-        return tuple(self._setting(word_rows.LANGUAGES) or words.ENGLISH)
+        return tuple(self.setting(word_rows.LANGUAGES) or words.ENGLISH)
 
     def sweep(
         self,
@@ -576,7 +576,7 @@ class Store(WholeStore):
     @property
     def retention(self) -> dict[str, int | None]:
         """What the store keeps: `days` and `bytes`, None for no limit."""
-        kept: dict[str, int | None] | None = self._trunk._setting(RETENTION)
+        kept: dict[str, int | None] | None = self._trunk.setting(RETENTION)
         return dict(kept) if kept else {"days": None, "bytes": None}
 
     def evict_old(self) -> list[str]:
@@ -713,7 +713,7 @@ class GraphStore(Store):
             last = record.last_change
             if last is None or last <= record.base:
                 return findings.Merge(merged=True)
-            now = self._coordinate()[1]
+            now = self.coordinate()[1]
             line._last_committed_tx()  # and so the kinds of link of the branch are known
             branch = changes_since.line_of(line._core)
             plan = merge_plan.Planning(
@@ -805,7 +805,7 @@ class GraphStore(Store):
         the three is given, or inside a transaction.
         """
         wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
-        cut = None if before is None else self._time(before, "before")
+        cut = None if before is None else self.instant_of(before, "before")
         most = inputs.whole_number("larger_than", larger_than)
         if before is None and larger_than is None and ids is None:
             raise InvalidError(
@@ -864,7 +864,7 @@ class GraphStore(Store):
             "bytes": inputs.whole_number("bytes", bytes),
         }
         if wanted != self.retention:
-            self._keep("set_retention", RETENTION, wanted)
+            self.keep_setting("set_retention", RETENTION, wanted)
 
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
@@ -1047,7 +1047,7 @@ class Branch(Store):
         with self._by_itself("pull()"):
             record = self._record()
             assert record is not None
-            now = self._coordinate()[1]
+            now = self.coordinate()[1]
             here, there = changes_since.line_of(self._core), changes_since.line_of(trunk._core)
             plan = merge_plan.Planning(here, there, record.latest, now, decide, pulls=True).make_plan()
             if plan.undecided:

@@ -61,7 +61,7 @@ def sweep(
     """One sweep; `evict_old` is its upkeep. Raises what the extractor and the judge raise, with nothing written."""
     _refuse_no_function("extractor", extractor, "a view and a list of ids")
     _refuse_no_function("judge", judge, "a list of pairs")
-    given = None if since is None else moment(store._time(since, "since", "tx"))
+    given = None if since is None else moment(store.instant_of(since, "since", "tx"))
     began = _last(store, SWEPT) if given is None else given
     view = store.as_of()
     ids = [] if extractor is None else recorded_since(store, view, began)
@@ -118,7 +118,7 @@ def recorded_since(store: WholeStore, view: View, since: datetime | None) -> lis
 
 def _last(store: WholeStore, setting: str) -> datetime | None:
     """Up to when an extractor, or a judge, was asked; None when never."""
-    kept = store._setting(setting)
+    kept = store.setting(setting)
     return None if kept is None else moment(instant(kept))
 
 
@@ -141,9 +141,9 @@ def _write(
                 _admit(contradicting, refused, proposal, partial(_convict, store, pair, proposal))
         for setting, read in ((SWEPT, bool(ids)), (JUDGED, bool(case and case.ids))):
             if read:
-                with store._verb(is_narrow=True):
+                with store.verb(is_narrow=True):
                     until = max(view.at.tx, _last(store, setting) or view.at.tx)
-                    store._keep("sweep", setting, until.isoformat())
+                    store.keep_setting("sweep", setting, until.isoformat())
     return tuple(links), tuple(contradicting), decided(proposed.admitted, refused)
 
 
@@ -156,7 +156,7 @@ def _admit(links: list[Link], refused: list[Refusal], proposal: Proposal, write:
 
 def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
     """Link a pair that contradicts each other, from when both hold on. Raises ConflictError when they are not what was judged any more."""
-    with store._verb(is_narrow=True) as work:
+    with store.verb(is_narrow=True) as work:
         act = Act(store._core, work)
         sight = act.sight()
         ends = [act.known(each.id, node=True) for each in (pair.newer, pair.older)]
@@ -184,7 +184,7 @@ def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
 
 
 def _link(store: WholeStore, proposal: Proposal) -> Link:
-    with store._verb(is_narrow=True) as work:
+    with store.verb(is_narrow=True) as work:
         act = Act(store._core, work)
         new = AddLink(
             proposal.source,

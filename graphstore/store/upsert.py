@@ -87,7 +87,7 @@ def keep(
     Raises ConflictError when the id is taken by something else, and what `add_node` and `revise` raise.
     """
     wanted = version_body(content, text, tags, "initial", source)
-    with store._verb(is_narrow=True) as work:
+    with store.verb(is_narrow=True) as work:
         index = store._core.index
         at = work.tx if since is None else since
         name, ent = _named(index, place)
@@ -131,14 +131,14 @@ def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
 
 def clear(store: Store, place: NodePlace, *, reason: str) -> str | None:
     """End what is kept in a place. Returns its id, None if nothing was believed from now on."""
-    with store._verb(is_narrow=True):
+    with store.verb(is_narrow=True):
         name, ent = _named(store._core.index, place)
         return name if ent >= 0 and let_go(store, name, reason=reason) else None
 
 
 def let_go(store: Store, id: str, *, reason: str) -> bool:
     """End a node now, and retract what was to begin later. False: nothing is believed of it from now on."""
-    with store._verb(is_narrow=True) as work:
+    with store.verb(is_narrow=True) as work:
         index = store._core.index
         ent = index.ids[id]
         if ent in index.gone or not index.over(index.now_of[ent], (work.tx, OPEN)):

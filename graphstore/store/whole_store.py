@@ -118,13 +118,13 @@ class WholeStore(Writer):
         assert isinstance(every, tuple | list) and not isinstance(other, tuple | list)
         if len(every) != 3:
             raise InvalidError(f"{axis} has {len(every)} values. Give (from, to, step).")
-        begin, end = (self._time(each, axis, axis) for each in every[:2])
+        begin, end = (self.instant_of(each, axis, axis) for each in every[:2])
         instants = over_time.instants_of(begin, end, every[2])
         if axis == "valid":
             fixed = self._known_by("now" if other is None else other)
         else:
             self._known_by(moment(instants[-1]))
-            fixed = self._time("now" if other is None else other, "valid", "valid")
+            fixed = self.instant_of("now" if other is None else other, "valid", "valid")
         return over_time.Over(self, axis, instants, fixed)
 
     def recipe(
@@ -171,10 +171,10 @@ class WholeStore(Writer):
         Raises ConflictError for a name that is given already, InvalidError for one that reads as a time.
         """
         wanted = snapshots.name_of(name)
-        with self._verb(is_narrow=True) as work:
+        with self.verb(is_narrow=True) as work:
             snapshots.refuse_taken(work.index, wanted)
             kept = settings.setting_of(work.tx, work.tx, work.author)
-            self._keep("snapshot", settings.KEPT + wanted, kept, wanted)
+            self.keep_setting("snapshot", settings.KEPT + wanted, kept, wanted)
             return snapshots.find(snapshots.known(work.index, work.tx), wanted)
 
     def snapshots(self) -> list[Snapshot]:
@@ -200,7 +200,7 @@ class WholeStore(Writer):
         """
         if id is None and tx is None:
             raise InvalidError("readers_of() wants an id, or the tx of a transaction. Give one of them.")
-        before = OPEN if tx is None else self._time(tx, "tx", "tx")
+        before = OPEN if tx is None else self.instant_of(tx, "tx", "tx")
         if id is None:
             return readers.readers_of_write(self, before)
         return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)), before)
@@ -227,13 +227,13 @@ class WholeStore(Writer):
         """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on. With `until`, only what
         came by then. `changes_table` has the periods and values. Raises InvalidError when `since` is after `until`."""
         self._usable()
-        after, last = self._bounds(since, until, "tx")
+        after, last = self.bounds_of(since, until, "tx")
         return self._by_committed_rows(operations.changes, after, last, None)
 
     def _changes(self, since: TimeLike | None, most: int) -> list[Change]:
         """As `changes`, at most so many plus the rest of their last transaction."""
         self._usable()
-        after = -OPEN if since is None else self._time(since, "since", "tx")
+        after = -OPEN if since is None else self.instant_of(since, "since", "tx")
         return self._by_committed_rows(operations.changes, after, OPEN, most)
 
     def _last_changes(self, most: int) -> list[Change]:
@@ -247,7 +247,7 @@ class WholeStore(Writer):
         """Return what a function of statements answers of what is committed."""
         core = self._core
         core.hide_rows()
-        valid, tx = self._coordinate()
+        valid, tx = self.coordinate()
         with core.rows.snapshot() as database:
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 

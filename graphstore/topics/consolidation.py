@@ -116,7 +116,7 @@ def consolidate(
     wanted = _Wanted(
         None if kind is None else text_of("kind", kind),
         None if topic is None else _TopicFilter(text_of("topic", topic)),
-        OPEN if before is None else view._time(before, "before"),
+        OPEN if before is None else view.instant_of(before, "before"),
     )
     with view.reading() as sight:
         contradictions = _Contradictions(sight)

@@ -198,7 +198,7 @@ def memorize(
             notes.append(note_of(message, session, text_of("kind", kind)))
         except InvalidError as error:
             raise InvalidError(f"message {number}: {error}") from None
-    with store._verb():
+    with store.verb():
         _refuse_unknown(store, notes)
         names = [note_down(store, note) for note in _named(store, notes)]
         links = [
@@ -354,7 +354,7 @@ def settle(
     """
     text_of("reason", reason)
     plain = topic_name(text_of("topic", topic))
-    with store._verb():
+    with store.verb():
         with store.reading() as sight:
             found = _TopicAnswer(sight, topic, plain, kind, scope)
             if found.by is None:

@@ -48,12 +48,12 @@ class Filters(NamedTuple):
         """Return the filters that a caller gives, and those of `field:value` in his question. Raises InvalidError for what is no standing, key or time;
         what cannot be read so in a question is no filter."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
-        instants = {name: view._time(at, name) for name, at in times.items() if at is not None}
+        instants = {name: view.instant_of(at, name) for name, at in times.items() if at is not None}
         for field, value in asked:
             name = _FIELDS.get(field, field)
             with suppress(InvalidError):
                 if name in ("since", "until"):
-                    instants[name] = view._time(value, name)
+                    instants[name] = view.instant_of(value, name)
                 elif name != "standing" or value in STANDINGS:
                     sets.setdefault(name, set()).add(slot_name(value) if name == "key" else value)
         sets["key"] = set(map(slot_name, sets.get("key", ())))

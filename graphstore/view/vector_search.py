@@ -376,7 +376,7 @@ def lend(store: Reader, embed: Embedder | None) -> None:
 
 def embedders(view: Reader) -> list[str]:
     """Return the names of a store's embedders: the one that is to have all, then the one it replaces."""
-    return [_LENT] if view._core.vectors.lent is not None else list(view._setting(EMBEDDER) or ())
+    return [_LENT] if view._core.vectors.lent is not None else list(view.setting(EMBEDDER) or ())
 
 
 def newest(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:

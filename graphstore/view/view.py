@@ -65,11 +65,12 @@ T = TypeVar("T")
 
 
 class Reader(Painted):
-    """The reads, at the coordinate that `_coordinate` gives."""
+    """The reads, at the coordinate that `coordinate` gives."""
 
     _core: Core
 
-    def _coordinate(self) -> tuple[Instant, Instant]:
+    def coordinate(self) -> tuple[Instant, Instant]:
+        """Return the valid time and the tx of these answers, in microseconds since 1970."""
         raise NotImplementedError
 
     @property
@@ -77,37 +78,37 @@ class Reader(Painted):
         """Return True if the coordinate has to be known before the rows are read: others may commit at an earlier instant meanwhile."""
         return False
 
-    def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
+    def instant_of(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
         """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
         if not isinstance(value, str):
             return instant(value, what)
         return coordinates.resolve(value, what, instant(self.at.valid), self._names, axis=axis)
 
-    def _bounds(self, since: TimeLike | None, until: TimeLike | None, axis: Axis = "valid") -> Period:
+    def bounds_of(self, since: TimeLike | None, until: TimeLike | None, axis: Axis = "valid") -> Period:
         """The instants of `since` and `until`, each open when it is None. Raises InvalidError when the first is after the second."""
         return bounds(
-            -OPEN if since is None else self._time(since, "since", axis),
-            OPEN if until is None else self._time(until, "until", axis),
+            -OPEN if since is None else self.instant_of(since, "since", axis),
+            OPEN if until is None else self.instant_of(until, "until", axis),
         )
 
     def _known_by(self, tx: TimeLike) -> Instant:
         """The instant of a tx that these answers know of. Raises InvalidError for a later one."""
-        at, known = self._time(tx, "tx", "tx"), self._coordinate()[1]
+        at, known = self.instant_of(tx, "tx", "tx"), self.coordinate()[1]
         if at > known:
             raise InvalidError(f"tx {exactly(at)} is later than {exactly(known)}, that of these answers.")
         return at
 
     def _names(self) -> list[Snapshot]:
         """The snapshots whose names may stand for a time."""
-        return self._core.snapshots(self._coordinate()[1])
+        return self._core.snapshots(self.coordinate()[1])
 
     def _by_rows(self, answer: Callable[Concatenate[Point, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Return what a function of statements answers here. A transaction of this thread shows it its rows."""
         core = self._core
         ledger = core.answering
-        at = self._coordinate() if self._asks_first else None
+        at = self.coordinate() if self._asks_first else None
         with ledger.snapshot() as database:
-            valid, tx = at or self._coordinate()
+            valid, tx = at or self.coordinate()
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
     def _count_access(self, ids: Iterable[str]) -> None:
@@ -129,15 +130,15 @@ class Reader(Painted):
         """
         core = self._core
         if is_narrow and core.is_worker:
-            valid, tx = self._coordinate()
+            valid, tx = self.coordinate()
             with core.on_working_set():
                 sight = working_sight.WorkingSight(core, max(valid, ahead), tx)
             yield sight
             return
         ledger = core.answering
-        at = self._coordinate() if self._asks_first else None
+        at = self.coordinate() if self._asks_first else None
         with ledger.snapshot() as database, no_collecting():
-            valid, tx = at or self._coordinate()
+            valid, tx = at or self.coordinate()
             yield sights.sight_of(core, Point(database, max(valid, ahead), tx, core.vocabulary))
 
     @property
@@ -150,11 +151,11 @@ class Reader(Painted):
         fallen, unless it is asked as is known `now` and how it stands is kept."""
         return ids.is_brief(Point(self._core.rows.database, OPEN, OPEN), id)
 
-    def _pinned(self, valid: Instant, tx: Instant) -> View:
+    def pinned(self, valid: Instant, tx: Instant) -> View:
         """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
         return View(self._core, valid, tx)
 
-    def _setting(self, name: str) -> Any:
+    def setting(self, name: str) -> Any:
         """The value of a setting of the store, None when it was never set."""
         return self._by_rows(settings.setting, name)
 
@@ -188,7 +189,7 @@ class Reader(Painted):
     @property
     def at(self) -> Coordinate:
         """The coordinate of these answers."""
-        valid, tx = self._coordinate()
+        valid, tx = self.coordinate()
         return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
 
     @property
@@ -296,7 +297,7 @@ class Reader(Painted):
         """
         here, there = self._both(other)
         if here._reads_as(there):
-            return here._by_rows(differing.compare, *there._coordinate())
+            return here._by_rows(differing.compare, *there.coordinate())
         return here._by_rows(
             lambda point: differing.compare_lines(point, there._point(), here._shares_rows(there))
         )
@@ -308,7 +309,7 @@ class Reader(Painted):
 
         here, there = self._both(other)
         if here._reads_as(there):
-            rows = here._by_rows(differing.field_rows, *there._coordinate())
+            rows = here._by_rows(differing.field_rows, *there.coordinate())
         else:
             rows = here._by_rows(
                 lambda point: differing.field_rows_of_lines(point, there._point(), here._shares_rows(there))
@@ -320,10 +321,10 @@ class Reader(Painted):
         """This and another view of the same store. Raises InvalidError for something else."""
         if not isinstance(other, Reader) or other._asked_of is not self._asked_of:
             raise InvalidError("compare wants another view of the same store.")
-        here = self._fixed()
+        here = self.fixed()
         if isinstance(self, View) or isinstance(other, View):
-            return here, other._fixed()
-        return here, other._pinned(*here._coordinate())  # two stores at one now
+            return here, other.fixed()
+        return here, other.pinned(*here.coordinate())  # two stores at one now
 
     @property
     def _asked_of(self) -> object:
@@ -334,14 +335,14 @@ class Reader(Painted):
         """Return True if the rows of another reader that have the same number are the same."""
         return other._core.journal is self._core.journal
 
-    def _fixed(self) -> View:
+    def fixed(self) -> View:
         """A view itself, of a store one of now."""
         raise NotImplementedError
 
     def _point(self) -> Point:
         """Return this coordinate of the rows of the ledger."""
         core = self._core
-        return Point(core.answering.database, *self._coordinate(), core.vocabulary)
+        return Point(core.answering.database, *self.coordinate(), core.vocabulary)
 
     # ------------------------------------------------------------------ links
 
@@ -505,20 +506,20 @@ class Reader(Painted):
             return self._query_periods(cypher, params, limits)
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
-        return core.graphs.query(core, self._coordinate, cypher, given, limits)
+        return core.graphs.query(core, self.coordinate, cypher, given, limits)
 
     def _query_periods(self, cypher: str, params: Mapping[str, Any], limits: QueryLimits | None) -> Result:
         """The answer of a text that speaks of VALID_TIME: of all periods of a span where it begins with FOR VALID_TIME."""
         from graphstore.graph import macros, period_graph
 
-        core, where = self._core, self._coordinate
+        core, where = self._core, self.coordinate
         span = None
         clause = period_graph.clause_of(cypher, params, limits)
         if clause is not None:
             valid, tx = where()
             cypher, params = clause.text, clause.params
             since, until = (
-                None if each is None else self._time(each, "valid", "valid")
+                None if each is None else self.instant_of(each, "valid", "valid")
                 for each in (clause.since, clause.until)
             )
             if clause.is_instant:
@@ -541,8 +542,8 @@ class Reader(Painted):
     def _axis(self, axis: Axis, value: TimeLike | None) -> Instant:
         """A time of an axis, by default that of this view."""
         if value is not None:
-            return self._time(value, axis, axis)
-        valid, tx = self._coordinate()
+            return self.instant_of(value, axis, axis)
+        valid, tx = self.coordinate()
         return valid if axis == "valid" else tx
 
     def to_arrow(self) -> pyarrow.Table:
@@ -574,11 +575,13 @@ class View(Reader):
         self._valid = valid
         self._tx = tx
 
-    def _coordinate(self) -> tuple[Instant, Instant]:
+    def coordinate(self) -> tuple[Instant, Instant]:
+        """Return the valid time and the tx of this view, in microseconds since 1970."""
         self._core.refuse_closed()
         return self._valid, self._tx
 
-    def _fixed(self) -> View:
+    def fixed(self) -> View:
+        """Return this view."""
         return self
 
     @property

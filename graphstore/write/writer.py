@@ -198,14 +198,14 @@ class Writer(Reader):
     # ------------------------------------------------------------------ coordinates
 
     def _now(self) -> Instant:
-        return max(self._told_time(), self._last_tx)
+        return max(self._told_time(), self.last_tx)
 
     def _told_time(self) -> Instant:
         return time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
 
     def _compare_clock(self) -> None:
         """Note a clock that is far from the last transaction: one of the two was told a wrong time."""
-        last = self._last_tx
+        last = self.last_tx
         if not last:
             return
         ahead = self._told_time() - last
@@ -227,7 +227,7 @@ class Writer(Reader):
         return found[0][0] if found else None
 
     @property
-    def _last_tx(self) -> Instant:
+    def last_tx(self) -> Instant:
         """The instant of the last transaction, on the trunk or on any branch."""
         return self._last_committed_tx()
 
@@ -235,13 +235,13 @@ class Writer(Reader):
     def _asks_first(self) -> bool:
         return not self._place.shared
 
-    def _coordinate(self) -> tuple[Instant, Instant]:
+    def coordinate(self) -> tuple[Instant, Instant]:
         """Return now, and the latest tx that a view can have: other threads see a transaction once it is committed, and its group is."""
         self._usable()
         work = self._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        last = self._last_tx
+        last = self.last_tx
         now = max(self._told_time(), last)
         if self._place.shared:  # another process, with another clock, may write anything later than that
             return now, last
@@ -252,7 +252,8 @@ class Writer(Reader):
             return now, now
         return now, min(known, trunk._group_first - 1)
 
-    def _fixed(self) -> View:
+    def fixed(self) -> View:
+        """Return the view of now."""
         return self.as_of()
 
     def as_of(
@@ -262,7 +263,7 @@ class Writer(Reader):
 
         Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
-        now, known = self._coordinate()
+        now, known = self.coordinate()
         here, at = now, known
         names = partial(self._core.snapshots, known)
         if snapshot is not None:
@@ -283,9 +284,9 @@ class Writer(Reader):
         thread = threading.get_ident()
         self._asked[thread] = max(at, self._asked.get(thread, at))
         at = min(at, known)  # another process or thread may be committing after what is known
-        work = self._open  # before the group, as for `_coordinate`
+        work = self._open  # before the group, as for `coordinate`
         has_begun = (work is not None and work.tx <= at) or self._lines[0]._group_first <= at
-        if has_begun and at > self._coordinate()[1]:
+        if has_begun and at > self.coordinate()[1]:
             return self.as_of(snapshot, valid=valid, tx=tx)
         return View(self._core, here, at)
 
@@ -316,7 +317,7 @@ class Writer(Reader):
 
         Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
         """
-        wanted = None if at is None else self._time(at, "at", "tx")
+        wanted = None if at is None else self.instant_of(at, "at", "tx")
         with self._transact(wanted, author, reason):
             yield self
 
@@ -342,7 +343,7 @@ class Writer(Reader):
         *,
         early: bool = False,
     ) -> Iterator[Transaction]:
-        """Open a transaction; see `transaction`. `early`: as of `_verb`."""
+        """Open a transaction; see `transaction`. `early`: as of `verb`."""
         with self._writer:
             if self._open is not None:
                 raise InvalidError(
@@ -376,7 +377,7 @@ class Writer(Reader):
                 self._open = core.working = core.shown = None
                 core.journal.leave_turn()
             is_grouping = self._lines[0]._group_thread != 0
-            last = self._last_tx if work.empty else work.tx
+            last = self.last_tx if work.empty else work.tx
         if asked is not None:
             asked.is_done = True
         if not is_grouping:
@@ -529,7 +530,7 @@ class Writer(Reader):
         return max(last, self._latest_asked, BEGINNING) + 1
 
     @contextlib.contextmanager
-    def _verb(self, *, early: bool = False, is_narrow: bool = False) -> Iterator[Transaction]:
+    def verb(self, *, early: bool = False, is_narrow: bool = False) -> Iterator[Transaction]:
         """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
 
         `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
@@ -564,15 +565,15 @@ class Writer(Reader):
         finally:
             core.in_verb, work.is_deciding, work.call = before
 
-    def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
+    def keep_setting(self, verb: str, name: str, value: object, subject: str = "") -> None:
         """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
-        with self._verb(is_narrow=True) as work:
+        with self.verb(is_narrow=True) as work:
             work.op(verb, subject)
             work.index.add_settings([{name: value}])
 
-    def _keep_all(self, verb: str, values: dict[str, object]) -> None:
-        """As `_keep`, many at once. In a transaction that holds something they are kept without an operation of their own."""
-        with self._verb(is_narrow=True) as work:
+    def keep_settings(self, verb: str, values: dict[str, object]) -> None:
+        """As `keep_setting`, many at once. In a transaction that holds something they are kept without an operation of their own."""
+        with self.verb(is_narrow=True) as work:
             if work.empty:
                 work.op(verb, "")
             work.index.add_settings([values])
@@ -582,7 +583,7 @@ class Writer(Reader):
         return self._open is not None and not self._open.empty
 
     @contextlib.contextmanager
-    def _together(self) -> Iterator[None]:
+    def together(self) -> Iterator[None]:
         """Transactions that become durable and visible to other threads together, at the end. When that fails, none is kept.
 
         A group inside another, or inside a transaction, is part of it.
@@ -664,7 +665,7 @@ class Writer(Reader):
         core = self._core
         try:
             try:
-                last = self._last_tx
+                last = self.last_tx
             finally:
                 core.journal.end_group()
         except EngineError:
@@ -743,7 +744,7 @@ class Writer(Reader):
     def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
         """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
         core = self._core
-        tx, ledger = self._next_tx(None, self._last_tx), self._ledger
+        tx, ledger = self._next_tx(None, self.last_tx), self._ledger
         try:
             ledger.settle()
         except EngineError as error:
@@ -827,7 +828,7 @@ class Writer(Reader):
 
     def _lags(self, tx: Instant) -> bool:
         """Return True if a tx may be known here later, and is not yet."""
-        return self._last_tx < tx and (self.read_only or self._place.shared)
+        return self.last_tx < tx and (self.read_only or self._place.shared)
 
 
 def _span(microseconds: int) -> str:

@@ -166,7 +166,7 @@ def tried(side: Branch) -> list[Any]:
 
 def together(side: Branch) -> list[Any]:
     """Write two transactions that become durable together."""
-    with side._together():
+    with side.together():
         side.revise("sky", {"n": 7})
         side.add_node("fact", {"n": 8}, id="mine", derived_from="sky")
         return [side.node("sky").number, [node.id for node in side.nodes()]]
@@ -270,7 +270,7 @@ def test_kinds_of_a_group_that_is_not_kept_are_forgotten(branch, told, tmp_path)
     with graphstore.open(path) as store:
         line = store if branch is None else store.on(branch)
         store.confirm("sky", reason="the files are open")
-        with no_room(), pytest.raises(EngineError), line._together():
+        with no_room(), pytest.raises(EngineError), line.together():
             line.define_kind("fits")
             line.link("sky", "fits", "sea")
         assert {"suits"} <= line.vocabulary.kinds.keys()
@@ -290,7 +290,7 @@ def test_a_verb_made_of_verbs_is_taken_back(branch, told, tmp_path):
         before = line.node("sky").content, line.node("sea").content
         with line.transaction():
             line.add_node("fact", {"n": 1}, id="first")
-            with contextlib.suppress(Stop), line._verb():
+            with contextlib.suppress(Stop), line.verb():
                 line.revise("sky", {"n": 9})
                 line.add_node("fact", {"n": 1}, id="second", supersedes="sea")
                 line.revise("sky", {"n": 10})

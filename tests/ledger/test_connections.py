@@ -388,7 +388,7 @@ def test_a_write_that_cannot_be_taken_back_is_not_kept_and_the_next_one_is(path,
 def test_a_group_of_which_a_part_cannot_be_taken_back_is_not_kept(path):
     with graphstore.open(path) as store:
         store.add_node("fact", {"says": "blue"}, id="sky")
-        with pytest.raises(EngineError, match="of this transaction") as refused, store._together():
+        with pytest.raises(EngineError, match="of this transaction") as refused, store.together():
             store.add_node("fact", {"says": "wet"}, id="sea")
             with refusing(store, *NOT_TAKEN_BACK), pytest.raises(EngineError, match="not authorized"):
                 store.add_node("fact", {"says": "green"}, id="grass")

@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Iterator[GraphStore]:
 
 def answered(store: GraphStore, *ids: str, agent: str = "ben", at: int | None = None, **more: Any) -> None:
     """Record an answer with these ids."""
-    valid, tx = store._coordinate()
+    valid, tx = store.coordinate()
     body = {"things": [{"id": id} for id in ids]}
     now = store._now() if at is None else at
     recorder = store._record_reads()
@@ -165,7 +165,7 @@ def test_a_batch_waits_while_another_process_writes(store: GraphStore) -> None:
     try:
         with other.transaction():
             recorder = ReadingsRecorder(store.path / "ledger.db", store._now)
-            valid, tx = store._coordinate()
+            valid, tx = store.coordinate()
             recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
             recorder.flush(timeout=0.05)
             assert [] == recorded(store.path)
@@ -179,7 +179,7 @@ def test_a_batch_waits_while_another_process_writes(store: GraphStore) -> None:
 def test_what_could_never_be_written_is_counted_as_lost(store: GraphStore, monkeypatch: Any) -> None:
     monkeypatch.setattr(readings, "_WAITING", 2)
     recorder = ReadingsRecorder(store.path / "nothing.db", store._now)
-    valid, tx = store._coordinate()
+    valid, tx = store.coordinate()
     for _ in range(3):
         recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
     assert 1 == recorder.lost

@@ -308,7 +308,7 @@ def test_one_that_is_unknown_is_refused_and_one_that_is_not_here_is_told(store, 
     store.add_node("fact", {"says": "a cat sleeps"}, id="pet")
     with pytest.raises(InvalidError, match="unknown embedder 'word2vec'"):
         embedders.set_embedder(store, "word2vec")
-    store._keep("set_embedder", "embedder", ["openai"])
+    store.keep_setting("set_embedder", "embedder", ["openai"])
 
     assert recall(store, "cat").note.startswith("full-text only: unknown embedder 'openai'")
 

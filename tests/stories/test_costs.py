@@ -66,7 +66,7 @@ def crowd(size: int, path: str | Path = ":memory:") -> GraphStore:
 
 def answered(store: GraphStore, ids: list[str]) -> None:
     """Record an answer that contained each of these things."""
-    valid, tx = store._coordinate()
+    valid, tx = store.coordinate()
     recorder = store._record_reads()
     for id in ids:
         recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"things": [{"id": id}]}))

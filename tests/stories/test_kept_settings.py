@@ -34,8 +34,8 @@ def test_a_verb_and_a_block_that_fail_leave_the_value_before(store: GraphStore) 
 
     with store.transaction():
         store.set_trust({"user": 3})
-        with pytest.raises(ZeroDivisionError), store._verb():
-            store._keep("set_trust", "trust", {"user": 4})
+        with pytest.raises(ZeroDivisionError), store.verb():
+            store.keep_setting("set_trust", "trust", {"user": 4})
             _ = 1 / 0
         assert {"user": 3} == store._core.setting("trust")
     assert {"user": 3} == store._core.setting("trust")

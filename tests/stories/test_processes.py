@@ -590,7 +590,7 @@ def test_a_group_shows_to_nobody_else_before_its_end(path):
     own, told, look_on = [], threading.Event(), threading.Event()
 
     def write():
-        with store._together():
+        with store.together():
             for name in ("one", "two"):
                 store.add_node("fact", {}, id=name)
                 own.append(ids_in(store))
@@ -617,7 +617,7 @@ def test_a_group_shows_to_nobody_else_before_its_end(path):
 
 def test_a_group_within_a_group_is_part_of_it(path):
     with graphstore.open(path) as store, graphstore.open(path) as other:
-        with store._together():
+        with store.together():
             store.add_node("fact", {}, id="one")
             store.bulk_load(versions=[{"node_id": "two", "content": {}}])
             store.add_node("fact", {}, id="three")
@@ -628,12 +628,12 @@ def test_a_group_within_a_group_is_part_of_it(path):
 def test_erasing_within_a_group_is_refused_before_anything_is_lost(path):
     with graphstore.open(path) as store:
         secret = store.record_event("deploy", "of a secret").event.id
-        with pytest.raises(EngineError), store._together():
+        with pytest.raises(EngineError), store.together():
             store.add_node("fact", {}, id="first")
             with no_room():
                 store.erase(secret, reason="a secret")
         assert "of a secret" == store.event(secret).description
-        with store._together():
+        with store.together():
             store.erase(secret, reason="a secret")
             store.add_node("fact", {}, id="after")
         assert "erased" == store.inspect(secret).node.standing
@@ -649,7 +649,7 @@ def test_a_group_that_the_disk_refuses_is_taken_back(path):
         with (
             pytest.raises(EngineError, match="Nothing of this transaction was kept") as refused,
             no_room(),
-            store._together(),
+            store.together(),
         ):
             store.add_node("fact", {}, id="on-trunk")
             branch.add_node("fact", {}, id="on-branch")
@@ -672,7 +672,7 @@ def test_a_reader_never_sees_what_a_writer_took_back(path):
 
 
 def test_a_group_that_raises_keeps_what_was_committed_before(path):
-    with graphstore.open(path) as store, pytest.raises(ZeroDivisionError), store._together():
+    with graphstore.open(path) as store, pytest.raises(ZeroDivisionError), store.together():
         store.add_node("fact", {}, id="one")
         raise ZeroDivisionError
     with graphstore.open(path) as store:

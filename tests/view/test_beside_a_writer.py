@@ -52,7 +52,7 @@ def test_the_present_of_a_clock_that_stands_still_is_read_whole(clock: Clock) ->
     with graphstore.open(":memory:", clock=clock) as store:
         store.add_node("fact", {"says": "first"}, id="a")
         clock.move(seconds=1)
-        coordinate, reader, wrote = store._coordinate, threading.get_ident(), False
+        coordinate, reader, wrote = store.coordinate, threading.get_ident(), False
 
         def written_meanwhile() -> tuple[int, int]:
             nonlocal wrote
@@ -62,7 +62,7 @@ def test_the_present_of_a_clock_that_stands_still_is_read_whole(clock: Clock) ->
                 elsewhere(lambda: store.revise("a", {"says": "second"}))
             return here
 
-        store._coordinate = written_meanwhile  # type: ignore[method-assign]
+        store.coordinate = written_meanwhile  # type: ignore[method-assign]
         assert "second" == store.node("a").content["says"]
 
 
@@ -79,7 +79,7 @@ DAY = 86_400_000_000
 LONG: dict[str, Callable[[View], Any]] = {
     "contradictions": lambda view: view.contradictions(settled=True),
     "contradictions of one": lambda view: view.contradictions(of="fact 3"),
-    "compare": lambda view: view.compare(view._pinned(view._valid - DAY, view._tx)),
+    "compare": lambda view: view.compare(view.pinned(view._valid - DAY, view._tx)),
     "shaky": lambda view: view.shaky(),
     "nodes": lambda view: view.nodes(tag="auth"),
     "events": lambda view: view.events(),

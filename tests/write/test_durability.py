@@ -118,7 +118,7 @@ def test_what_a_refused_commit_wrote_is_nowhere(path):
 
 def test_a_group_is_kept_or_not_as_a_whole(path):
     with graphstore.open(path) as store:
-        with pytest.raises(EngineError) as caught, no_room(), store._together():
+        with pytest.raises(EngineError) as caught, no_room(), store.together():
             store.add_node("fact", {}, id="one")
             store.add_node("fact", {}, id="two")
         assert "not kept" == caught.value.outcome
