@@ -120,7 +120,7 @@ def _forgetting(
         "ops": [(verb, id, body, author)],
         "closed": [(number % SPAN, 0) for (number,) in believed],
     }
-    return RowWriter(connection, head, 0, words, branch)
+    return RowWriter(connection, head, 0, words, line=branch)
 
 
 class RowWriter:
@@ -132,6 +132,7 @@ class RowWriter:
         head: Head,
         first_body: int,
         words: WordRows | None,
+        *,
         line: LineNumbers | None = None,
         before: RowWriter | None = None,
         bodies: Sequence[bytes] | None = None,

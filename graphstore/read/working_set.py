@@ -1038,16 +1038,12 @@ class WorkingSet(Index):
         self,
         link: int,
         number: int,
-        strength: int,
-        inferred: int,
-        history: int,
-        by: str,
-        pos: int,
-        length: int,
+        said: tuple[int, int, int, str],
+        place: tuple[int, int],
         op: int = -1,
     ) -> int:
-        """Add what is said of a link."""
-        claim = self._append("claims", link, number, strength, inferred, history, by, pos, length, op)
+        """Add what is said of a link. `said`: its strength, whether it is inferred, whether it states history, and who made it; `place`: of its body."""
+        claim = self._append("claims", link, number, *said, *place, op)
         claims = self.claims_of[link]
         claims.append(claim)
         self._undo.append(claims.pop)

@@ -453,7 +453,9 @@ class Reader(Painted):
         Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
         their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
         """
-        return self._by_rows(walks.paths, source, target, kinds, direction, limit, depth)
+        return self._by_rows(
+            walks.paths, source, target, kinds, direction=direction, limit=limit, depth=depth
+        )
 
     def grounds(self, id: str) -> Grounds:
         """Return what a thing rests on here: its foundations, how many of them still stand, which were invalidated, how, when and why, and what makes the
@@ -606,7 +608,7 @@ class View(Reader):
         Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
         Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
         """
-        return self._by_rows(walks.path, source, target, kinds, by, direction, depth)
+        return self._by_rows(walks.path, source, target, kinds, by=by, direction=direction, depth=depth)
 
     def __repr__(self) -> str:
         return f"<View valid {exactly(self._valid)}, as known at {exactly(self._tx)}>"

@@ -397,10 +397,15 @@ class Carrying:
             body.pop("salt", None)
             number = 1 + max((mine.c_num[one] for one in mine.claims_of[link]), default=0)
             place = self.work.body(body) if body else (0, 0)
+            said = (
+                theirs.c_strength[claim],
+                theirs.c_inferred[claim],
+                theirs.c_history[claim],
+                theirs.c_by[claim],
+            )
             found = self.claim[claim] = mine.add_claim(
-                link, number, theirs.c_strength[claim], theirs.c_inferred[claim], theirs.c_history[claim], theirs.c_by[claim], *place,
-                self._op(theirs.c_op[claim]),
-            )  # fmt: skip
+                link, number, said, place, self._op(theirs.c_op[claim])
+            )
         return found
 
     def _came_and_went(self, link: int) -> None:

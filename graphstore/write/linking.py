@@ -274,16 +274,8 @@ class Linking:
         claims = index.claims_of[link]
         number = 1 + max(index.c_num[one] for one in claims) if claims else 1
         place = work.body(body) if body else (0, 0)
-        made = index.add_claim(
-            link,
-            number,
-            claim.strength or 0,
-            int(claim.inferred),
-            int(claim.history),
-            claim.created_by,
-            *place,
-            op,
-        )
+        said = claim.strength or 0, int(claim.inferred), int(claim.history), claim.created_by
+        made = index.add_claim(link, number, said, place, op)
         if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
             index.o_pos[op], index.o_len[op] = place
         return index.open_link_row(made, span, work.tx, op)

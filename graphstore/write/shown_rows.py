@@ -65,7 +65,13 @@ class ShownRows:
             bodies = ((number, body, crc32(body)) for number, body in enumerate(line.bodies, first))
             self._connection.executemany("INSERT INTO body VALUES (?, ?, ?)", bodies)
             self._before = RowWriter(
-                self._connection, line.head, first, self._words, self._line, self._before, line.bodies
+                self._connection,
+                line.head,
+                first,
+                self._words,
+                line=self._line,
+                before=self._before,
+                bodies=line.bodies,
             )
             for note in self._before.write():
                 self._standings.note(*note)

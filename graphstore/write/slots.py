@@ -37,6 +37,7 @@ class Filling:
         slot: Slot,
         start: Instant,
         stop: Instant | None,
+        *,
         named: frozenset[int] = frozenset(),
         corrected: frozenset[int] = frozenset(),
         source: str | None = None,

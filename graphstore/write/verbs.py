@@ -75,7 +75,13 @@ class AddNode(Verb[Node]):
             stop = None if self.valid_to is None else during[1]
             over, wrong = (frozenset(named.get(kind, ())) for kind in ("supersedes", "corrects"))
             filling = Filling(
-                act, Slot(self.kind, slot, self.scope), during[0], stop, over, wrong, self.source
+                act,
+                Slot(self.kind, slot, self.scope),
+                during[0],
+                stop,
+                named=over,
+                corrected=wrong,
+                source=self.source,
             )
             during = filling.spans[0]
             there = -1 if self.id is not None else filling.restated(body)
