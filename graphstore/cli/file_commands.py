@@ -330,9 +330,7 @@ def project(asked: "CommandRun") -> None:
 
     with _ended() as ended, bolt.BoltGraph(uri, database=database) as graph:
         if once:
-            report(
-                graph.write_new(ChangeFeed(store)) if history else graph.show(store, valid=valid, tx=tx)
-            )
+            report(graph.write_new(ChangeFeed(store)) if history else graph.show(store, valid=valid, tx=tx))
         else:
             bolt.follow(
                 store, graph, report,

@@ -31,7 +31,7 @@ from graphstore.values.period import OPEN, TimeLike, moment
 if TYPE_CHECKING:
     from graphstore.store.store import Store
 
-__all__ = ["BoltGraph", "Shown", "follow", "written_out"]
+__all__ = ["BoltGraph", "GraphWritten", "follow", "written_out"]
 
 PART = 2_000
 """Rows in one transaction of the server."""
@@ -48,7 +48,7 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
-class Shown(NamedTuple):
+class GraphWritten(NamedTuple):
     """What was written: things, rows and links made or changed, things and links taken away, and the tx up to which the graph is as the store."""
 
     changed: int
@@ -120,7 +120,7 @@ class BoltGraph:
             known = moment(goal["operations"].tx)
             if changed:
                 self._run(text("bolt_known"), tx=known)
-            return Shown(changed, 0, str(known))
+            return GraphWritten(changed, 0, str(known))
 
     def _steps(
         self, feed: ChangeFeed, name: str, part: pa.Table, since: Position, after: Position
@@ -167,7 +167,9 @@ class BoltGraph:
 
     # ------------------------------------------------------------------ a coordinate
 
-    def show(self, store: Store, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> Shown:
+    def show(
+        self, store: Store, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+    ) -> GraphWritten:
         """Make the graph what holds at a coordinate (default: now). Writes what differs from what is there: in one transaction where that is little.
 
         Raises ConflictError for the graph of another store, or of a history, and when somebody else wrote to it meanwhile.
@@ -187,7 +189,7 @@ class BoltGraph:
             steps, changed, removed = _differences(things_there, links_there, things, links)
             round = self._rounds(round, steps, {"valid": view.at.valid, "tx": view.at.tx})
             self._shown = round, _digests(things), _digests(links)
-            return Shown(changed, removed, str(view.at.tx))
+            return GraphWritten(changed, removed, str(view.at.tx))
 
     def _rounds(self, round: int, steps: list[Step], at: Mapping[str, Any]) -> int:
         """Write the steps, each with the watermark: whole with the last of them."""
@@ -302,7 +304,7 @@ def written_out(query: str) -> str:
 def follow(
     store: Store,
     graph: BoltGraph,
-    report: Callable[[Shown], None],
+    report: Callable[[GraphWritten], None],
     *,
     history: bool = False,
     valid: TimeLike | None = None,
@@ -322,7 +324,7 @@ def follow(
     seen: Position | None = None
     turn = None  # when something begins or ends next
 
-    def write_once() -> Shown:
+    def write_once() -> GraphWritten:
         nonlocal seen, turn
         known = feed.goal()["operations"]
         if history:
