@@ -39,7 +39,6 @@ from graphstore.write import (
     undoing,
     verbs,
 )
-from graphstore.write.given_arguments import Verb
 from graphstore.write.trust import SET_TRUST, TRUST, Trust
 from graphstore.write.writer import Clock, Progress
 
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
         Verification,
         ViewDiff,
     )
+    from graphstore.write.given_arguments import Verb
     from graphstore.write.retention import KindContent
 
 T = TypeVar("T")

@@ -23,6 +23,7 @@ from mcp.types import Implementation
 import graphstore
 from graphstore.mcp import server
 from tests.conftest import Clock
+from tests.support import agent_questions  # noqa: F401  adds its tasks to the others
 from tests.support.agent_tasks import READ, WRITTEN, Answer, Task
 from tests.support.agent_world import BRANCH, HOSTILE, NOW, World, told_to
 from tests.support.served import TOKENS, serve_in_thread
