@@ -78,7 +78,10 @@ class World:
 
     def undo(self) -> None:
         """Take one of the last transactions back."""
-        tx = self.chance.choice([change.tx for change in self.store.changes()][-4:])
+        told = [change.tx for change in self.store.changes()]
+        if not told:
+            return
+        tx = self.chance.choice(told[-4:])
         self.clock.move()
         try:
             self.trunk.oracle.undo(tx)
