@@ -31,7 +31,7 @@ from graphstore.values.period import OPEN, TimeLike, moment
 if TYPE_CHECKING:
     from graphstore.store.store import Store
 
-__all__ = ["BoltGraph", "GraphWritten", "follow", "written_out"]
+__all__ = ["BoltGraph", "GraphWritten", "Shown", "follow", "written_out"]
 
 PART = 2_000
 """Rows in one transaction of the server."""
@@ -54,6 +54,10 @@ class GraphWritten(NamedTuple):
     changed: int
     removed: int
     tx: str | None
+
+
+Shown = GraphWritten
+"""Its name in release 0.1."""
 
 
 class BoltGraph:
