@@ -130,7 +130,7 @@ class ReadingsRecorder:
         self._marks: deque[tuple[Any, ...]] = deque()
         self._database: Database | None = None
         self._wanted, self._writing = threading.Event(), threading.Lock()
-        self._starting = threading.Lock()
+        self._starting, self._counting = threading.Lock(), threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._clean_after = 0.0
@@ -141,11 +141,12 @@ class ReadingsRecorder:
     def add(self, answered: AnswerToRecord) -> None:
         """Hand over an answer. Returns at once."""
         size = _size(answered)
-        if len(self._waiting) >= _WAITING or self._bytes + size > _BYTES or self._is_closed:
-            self.lost += 1
-            return
-        self._waiting.append(answered)
-        self._bytes += size
+        with self._counting:
+            if len(self._waiting) >= _WAITING or self._bytes + size > _BYTES or self._is_closed:
+                self.lost += 1
+                return
+            self._waiting.append(answered)
+            self._bytes += size
         self._start()
 
     def mark(self, ids: Iterable[str], agent: Agent, branch: str, tx: Instant) -> None:
@@ -214,7 +215,7 @@ class ReadingsRecorder:
     def _write(self, timeout: float) -> None:
         """Write a batch in one SQL transaction. Raises GraphStoreError where that cannot be: it then waits on."""
         batch, marks = list(self._waiting), list(self._marks)
-        rows = [(_row(answered), orjson.dumps(_found(answered)).decode()) for answered in batch]
+        rows = self._rows(batch)
         if self._database is None:
             self._database = Database(self._file, durability="interval", timeout=timeout)
         with self._database.transaction(timeout) as connection:
@@ -229,9 +230,22 @@ class ReadingsRecorder:
                     connection.execute(statement, (self.now() - int(self._days * _DAY),))
         self._drop(len(batch), len(marks))
 
+    def _rows(self, batch: list[AnswerToRecord]) -> list[tuple[tuple[Any, ...], str]]:
+        """Return the row of each answer, with the ids in it as JSON. An answer that cannot be read is lost alone, and counted."""
+        rows = []
+        for answered in batch:
+            try:
+                rows.append((_row(answered), orjson.dumps(_found(answered)).decode()))
+            except Exception as error:
+                self._report(f"an answer to {answered.call} was not recorded: {error!r}")
+                with self._counting:
+                    self.lost += 1
+        return rows
+
     def _drop(self, answers: int, marks: int) -> None:
-        for _ in range(answers):
-            self._bytes -= _size(self._waiting.popleft())
+        with self._counting:
+            for _ in range(answers):
+                self._bytes -= _size(self._waiting.popleft())
         for _ in range(marks):
             self._marks.popleft()
 

@@ -123,6 +123,16 @@ def test_an_answer_that_cannot_be_read_is_left_out_and_counted(store: GraphStore
     assert [("a",), ("b",)] == recorded(store.path)
 
 
+def test_an_answer_that_cannot_be_read_takes_no_other_with_it(store: GraphStore) -> None:
+    recorder = ReadingsRecorder(store.path / "ledger.db", store._now)
+    valid, tx = store.coordinate()
+    with recorder._writing:  # both are written at once
+        for body in ({"id": "\ud800"}, {"id": "a"}):
+            recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, body))
+    recorder.close()
+    assert (1, [("a",)]) == (recorder.lost, recorded(store.path))
+
+
 def test_readings_are_kept_for_some_days(store: GraphStore) -> None:
     now = store._now()
     answered(store, "a", at=now - 91 * DAY)
