@@ -1,6 +1,6 @@
-"""Reads from the rows of a ledger how entities stand, what became of them, and what rests on them.
+"""Reads from the rows of a ledger how entities stand, what invalidated them, and what rests on them.
 
-An invalidation is called a fall, and a recheck a look. The numbers of operations state which came first.
+A *fall* is an invalidation of an entity; a *look* is a recheck of one. The numbers of operations tell which came first.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Part = TypeVar("Part", bound=tuple[Any, ...])
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names as a list of SQL."""
+    """Return a parenthesised SQL list of quoted names."""
     quoted = (name.replace("'", "''") for name in sorted(names))
     return "(" + ", ".join(f"'{name}'" for name in quoted) + ")"
 
 
-# Each statement takes a JSON array of numbers, and its first column is one of them.
+# Each statement takes a JSON array of numbers as ?1. Its first column is one of these numbers.
 _EACH = "FROM json_each(?1) s CROSS JOIN"
 _ENTITY = f"SELECT e.number, e.id, e.is_event, e.tx_from {_EACH} entity e WHERE e.number = s.value"
 ROW = "p.entity, p.number, p.version, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.opened_by, p.closed_by"
@@ -143,8 +143,8 @@ _MAY_HAVE_FALLEN = (
     "OR EXISTS (SELECT 1 FROM link WHERE target = s.value AND kind = 'supersedes') "
     "OR NOT EXISTS (SELECT 1 FROM period WHERE entity = s.value)"
 )
-# Of a link by which one end rests on the other; `e` is the end that rests. By the kinds that replace (:kinds) the source rests on the target, by others
-# the target on the source.
+# Conditions of links by which one end rests on the other; `e` is the end that rests. By most kinds (:kinds) the source rests on the target, by the
+# upholding kinds the target on the source.
 _IS_RESTING = (
     f"AND e.number = l.source AND l.kind IN (:kinds) AND (e.is_event = 0 OR l.kind IN {_listed(OF_EVENTS)})"
 )
@@ -155,7 +155,7 @@ _IS_UPHELD = (
 
 
 def _resting(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
-    """Return the statement of the links by which one end rests on the other. Each argument: the end that is asked for, and the other one."""
+    """Return the statement that finds the links by which one end rests on the other. Each argument: the column that is given, and the one that is found."""
     parts = [
         f"SELECT l.{asked}, l.{other}, p.valid_from, p.valid_to, l.number, l.kind, c.is_history {_EACH} link l CROSS JOIN entity e "
         f"CROSS JOIN link_period p CROSS JOIN claim c WHERE l.{asked} = s.value {condition} AND p.link = l.number AND p.closed_by IS NULL "
@@ -166,7 +166,7 @@ def _resting(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
 
 
 def _ahead(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
-    """Return the statement of what such links lead to from entities, those included: the nearest, at most ?2."""
+    """Return the statement that follows such links from given entities. It finds these and the nearest entities reached, ?2 at most in total."""
     parts = [
         f"SELECT l.{other} FROM ahead a CROSS JOIN link l CROSS JOIN entity e WHERE l.{asked} = a.number {condition}"
         for (asked, other), condition in ((resting, _IS_RESTING), (upheld, _IS_UPHELD))
@@ -179,24 +179,24 @@ _DOWN, _UP = ("target", "source"), ("source", "target")
 _DEPENDANTS, _DEPENDANTS_AHEAD = _resting(_DOWN, _UP), _ahead(_DOWN, _UP)
 _GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
 _RESTING_KINDS = 'SELECT kind FROM defined WHERE instr(kind, \'"rests":["\') > 0 ORDER BY number'
-_NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
-_NARROW = 16  # entities or rows: below that a statement costs more than its rows
+_NO_ROWS: list[Any] = []  # shared by all numbers without rows: each list more makes garbage collection slower
+_NARROW = 16  # entities or rows; below this a statement costs more than the rows that it returns
 
 
 Absence = tuple[Instant, Instant, str]
 Fetch = Callable[..., list[tuple[Any, ...]]]
-"""Fetches the rows of a statement, with the values of its parameters."""
+"""Runs a statement with the values of its parameters and returns its rows."""
 
 
 class Fall(NamedTuple):
-    """States what invalidated an entity: the operation, and the word for it (superseded, revised, retracted …)."""
+    """Holds one invalidation of an entity: the operation that caused it, and its word (superseded, revised, retracted …)."""
 
     operation: int
     word: str
 
 
 class FallenPart(NamedTuple):
-    """Gives the falls of an entity over a part of valid time, the latest first."""
+    """Holds the falls of an entity over a part of valid time, newest first."""
 
     start: Instant
     stop: Instant
@@ -204,7 +204,7 @@ class FallenPart(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """States that a look that came with a merge covers the falls by operations after one, up to another, over a part of valid time."""
+    """Holds a range of falls covered by a look that a merge brought: those by operations after `after`, up to `upto`, over a part of valid time."""
 
     start: Instant
     stop: Instant
@@ -226,7 +226,7 @@ class PeriodRow(NamedTuple):
 
 
 class SupersessionRow(NamedTuple):
-    """A row of `link_period`, of a link that supersedes an entity."""
+    """A row of `link_period` of a link that supersedes an entity."""
 
     link: int
     start: Instant
@@ -236,9 +236,9 @@ class SupersessionRow(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """States that one entity rests on another over a period, by a link believed now of a kind. `other`: the other one of the two.
+    """Holds a link believed now by which one entity rests on another over a period. `other` is the entity at the other end from the one asked about.
 
-    `never_so`: only falls that say that it never was so count: the one was made from the other as that was, or replaces it.
+    `never_so` is 1 if only the falls in `NEVER_SO` count for this link: one entity was made from an earlier state of the other, or replaces it.
     """
 
     other: int
@@ -258,7 +258,7 @@ class EntityRow(NamedTuple):
 
 
 class Lookup(dict[int, list[Any]]):
-    """Finds the rows of numbers, such as entities. One statement finds those of many numbers, and those of each number are looked for once."""
+    """Caches the rows of a statement by number, such as an entity's. `load` reads those of many numbers at once; each number is read once."""
 
     __slots__ = ("_fetch", "_make", "_statement")
 
@@ -272,7 +272,7 @@ class Lookup(dict[int, list[Any]]):
         return rows
 
     def load(self, numbers: Iterable[int]) -> list[int]:
-        """Find the rows of all these numbers. Return those that were not known yet."""
+        """Read the rows of numbers that are not cached yet. Return these numbers."""
         missing = [number for number in set(numbers) if number not in self]
         if len(missing) > 1:
             self.update(dict.fromkeys(missing, _NO_ROWS))
@@ -288,9 +288,9 @@ class Lookup(dict[int, list[Any]]):
 
 
 class LookupOfRows:
-    """Makes an attribute of `Facts` when it is asked for first: a `Lookup` of a statement's rows, as tuples of a class.
+    """Creates a `Lookup` of a statement's rows as an attribute of `Facts`, on first access. The rows are tuples of the class `row`.
 
-    `of_links`: the statement has (:kinds) in place of the kinds of link that count.
+    `of_links`: replace (:kinds) in the statement by the kinds of link that the store uses.
     """
 
     def __init__(self, statement: str, row: type[Any] = tuple, *, of_links: bool = False) -> None:
@@ -300,7 +300,7 @@ class LookupOfRows:
         self._name = name
 
     def __get__(self, facts: Facts, owner: type[Facts]) -> Lookup:
-        """Return the new lookup. Later it is found in the object itself."""
+        """Return a new lookup, and store it in the instance under the same name: later accesses do not come here."""
         statement = facts.of_kinds(self._statement) if self._of_links else self._statement
         found = Lookup(facts.fetch_rows, statement, self._make)
         facts.__dict__[self._name] = found
@@ -313,7 +313,7 @@ def _array(numbers: Collection[int]) -> str:
 
 @cache
 def _of_one(statement: str) -> str:
-    """Return a statement that takes one number, and no array: that costs 10 µs less."""
+    """Return the statement rewritten for one number instead of an array, which saves 10 µs."""
     return statement.replace("json_each(?1) s", "(SELECT ?1 AS value) s")
 
 
@@ -324,7 +324,7 @@ def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
 
 
 def joined(absences: Iterable[Absence]) -> list[Absence]:
-    """Return absences, which are in order, as few as possible."""
+    """Return absences, which are sorted, with adjacent equal ones merged."""
     found: list[Absence] = []
     for start, stop, word in absences:
         if found and found[-1][1:] == (start, word):
@@ -334,46 +334,46 @@ def joined(absences: Iterable[Absence]) -> list[Absence]:
 
 
 def fetching(connection: sqlite3.Connection) -> Fetch:
-    """Return what fetches rows by a connection."""
+    """Return a function that runs statements on a connection."""
     return lambda statement, values=(): connection.execute(statement, values).fetchall()
 
 
 def resting_kinds(fetch: Fetch) -> Mapping[str, frozenset[str]]:
-    """Return the kinds by which one end rests on the other, those of this store too."""
+    """Return the kinds of link by which one end rests on the other, including those that this store defined. Each has the words of the falls that pass it."""
     kinds = [orjson.loads(text) for (text,) in fetch(_RESTING_KINDS)]
     return {**RESTS, **{kind["name"]: frozenset(kind["rests"]) for kind in kinds}} if kinds else RESTS
 
 
 class Facts:
-    """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them."""
+    """Reads what the rows state now about entities and links, each row once. Call `load_…` first to read the rows of many entities with one statement."""
 
     rows = LookupOfRows(_ROWS, PeriodRow)
-    """The periods of an entity, in the order in which they were written."""
+    """The periods of each entity, in the order of writing."""
     absence = LookupOfRows(_ABSENCE)
-    """How the open rows say that an entity stands where it does not."""
+    """The standing of each entity where it does not stand, from rows that are still open."""
     shaky = LookupOfRows(_SHAKY)
-    """Over which valid time the open rows say that an entity is shaky."""
+    """The valid time over which each entity is shaky, from rows that are still open."""
     grounds = LookupOfRows(_GROUNDS, Ground, of_links=True)
-    """What an entity rests on by links believed now."""
+    """What each entity rests on, by links believed now."""
     _dependants = LookupOfRows(_DEPENDANTS, Ground, of_links=True)
     believed = LookupOfRows(_BELIEVED)
-    """The periods of an entity believed now, by valid_from; each with 0 where the content of the entity was ever changed, else -1."""
+    """The periods of each entity believed now, by valid_from. The third column is 0 if the entity's content was ever changed, else -1."""
     entities = LookupOfRows(_ENTITY, EntityRow)
     _operations = LookupOfRows(_OPERATION)
     _undone = LookupOfRows(_UNDONE)
     _supersessions = LookupOfRows(_SUPERSESSIONS_NOW, SupersessionRow)
     _all_supersessions = LookupOfRows(_SUPERSESSIONS, SupersessionRow)
     ever_superseded = LookupOfRows(_EVER_SUPERSEDED)
-    """Empty for an entity that no link ever superseded."""
+    """Empty for an entity that was never the target of a supersession."""
     _recorded = LookupOfRows(_RECORDED)
     _forgotten = LookupOfRows(_FORGOTTEN)
     _removed = LookupOfRows(_REMOVED)
     _replacers = LookupOfRows(_REPLACERS)
     replaced = LookupOfRows(_REPLACED)
-    """What an entity supersedes or corrects by links believed now, over whatever time."""
+    """What each entity supersedes or corrects by links believed now, over any time."""
     _first_recorded = LookupOfRows(_FIRST_RECORDED)
     may_have_fallen = LookupOfRows(_MAY_HAVE_FALLEN)
-    """Empty for an entity of which nothing ever became that may count."""
+    """Empty for an entity that can have no fall that counts."""
 
     def __init__(self, fetch: Fetch) -> None:
         self.fetch_rows = fetch
@@ -384,10 +384,10 @@ class Facts:
         self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
         self._whole: dict[tuple[int, Instant], list[Fall]] = {}
-        # by looks that came with merges: the coverage of each such look, as ranges of operations (after, up to)
+        # by looks that a merge brought: the ranges of operations (after, up to) whose falls each one covers
         self._coverage = self._read_coverage() if any_covered else {}
         self.covered: dict[int, list[Covered]] = {}
-        """Over which parts of an entity's time looks that came with merges cover falls beside the earlier ones."""
+        """For each entity, the ranges of falls that looks of merges cover in addition to the falls before its last look."""
 
     def _read_coverage(self) -> dict[int, list[Period]]:
         found: dict[int, list[Period]] = {}
@@ -396,14 +396,14 @@ class Facts:
         return found
 
     def _forget_parts(self) -> None:
-        """Forget what was read of some periods only."""
+        """Discard the rows that were read for some periods only."""
         for name in ("rows", "_removed"):
             self.__dict__.pop(name, None)
         self._changed.clear()
         self._whole.clear()
 
     def of_kinds(self, statement: str) -> str:
-        """Return a statement with the kinds by which a source rests on its target, or with all by which one end rests on the other."""
+        """Return a statement with the kinds of link inserted: for (:kinds) those by which a source rests on its target, for (:resting) all resting kinds."""
         return _of_kinds(statement, tuple(self.resting))
 
     def fetch(self, statement: str, *values: object) -> list[Any]:
@@ -411,7 +411,7 @@ class Facts:
         return self.fetch_rows(statement, values)
 
     def _each(self, statement: str, numbers: Collection[int], *values: int) -> list[Any]:
-        """Return the rows that a statement finds of numbers."""
+        """Run a statement for numbers and return its rows."""
         if len(numbers) == 1:
             return self.fetch(_of_one(statement), *numbers, *values)
         return self.fetch(statement, _array(numbers), *values)
@@ -433,48 +433,48 @@ class Facts:
         return self.operation(operation)[1]
 
     def counts(self, operation: int) -> bool:
-        """Return True if the transaction of an operation is not taken back."""
+        """Return True if the transaction of an operation was not undone, or its undo was itself undone."""
         return not self._any_undone or not self._undos(self.operation(operation)[0])
 
     def _undos(self, tx: Instant) -> list[int]:
-        """Return the operations that took a transaction back, as far as they count."""
+        """Return the operations that undid a transaction and were not undone themselves."""
         return [undo for (undo,) in self._undone[tx] if self.counts(undo)]
 
     def supersessions(self, entity: int) -> list[SupersessionRow]:
-        """Return the periods over which links supersede an entity; of one that was forgotten, also those that are not believed any more."""
+        """Return the periods over which links supersede an entity. For a forgotten entity this includes periods that are not believed any more."""
         lookup = self._all_supersessions if self._forgotten[entity] else self._supersessions
         return lookup[entity]
 
     def replacers(self, entity: int) -> set[int]:
-        """Return what supersedes or corrects an entity by a link believed now, over whatever time."""
+        """Return the entities that supersede or correct an entity by links believed now, over any time."""
         return {source for source, _ in self._replacers[entity]}
 
     def _correctors(self, entity: int) -> set[int]:
         return {source for source, kind in self._replacers[entity] if kind == "corrects"}
 
     def is_exempt(self, entity: int, fall: Fall, root: int) -> bool:
-        """Return True if an entity is not shaken by the fall of what it replaces: only what never was so counts of that, but for its own correction."""
+        """Return True if an entity replaces `root`, so that this fall of `root` spares it: one outside `NEVER_SO`, or the entity's own correction."""
         if entity not in self.replacers(root):
             return False
         return fall.word not in NEVER_SO or (fall.word == "corrected" and entity in self._correctors(root))
 
     def forgotten(self, entity: int) -> tuple[str, int] | None:
-        """Return the word and the operation by which an entity was evicted or erased last."""
+        """Return the word and the operation of the last eviction or erasure of an entity; None if it was never forgotten."""
         rows = self._forgotten[entity]
         return rows[0] if rows else None
 
     def removed(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """Return what was taken of an entity and is in no period: start, stop, operation; in the order of the operations."""
+        """Return what was taken from an entity and shows in no period, as (start, stop, operation), in the order of operations."""
         return [row for row in self._removed[entity] if self.counts(row[2])]
 
     # ------------------------------------------------------------------ many at once
 
     def linked(self, entities: Collection[int]) -> set[int]:
-        """Return those of some entities from or to which a link was ever made by which one end rests on the other."""
+        """Return the entities that ever had a link by which one end rests on the other."""
         return {entity for (entity,) in self._each(self.of_kinds(_LINKED), entities)}
 
     def load_whole(self, entities: Collection[int]) -> None:
-        """Read the whole past of entities. Of one alone, that is read when it is asked for."""
+        """Read the whole past of several entities. A single one is read when it is needed."""
         if len(entities) < 2:
             return
         for lookup in (self.rows, self._removed, self._forgotten, self.believed, self._supersessions):
@@ -483,23 +483,22 @@ class Facts:
         self.load_operations({by for row in rows for by in (row.opened_by, row.closed_by)})
 
     def load_operations(self, numbers: Iterable[int | None]) -> None:
-        """Read operations."""
         self._operations.load(number for number in numbers if number is not None)
 
     def load_fallen(self, entities: Collection[int]) -> None:
-        """Read what is believed now of entities, whether they were forgotten, and what replaces them."""
+        """Read for entities what is believed now, whether they were forgotten, and what replaces them."""
         for lookup in (self.entities, self._forgotten, self.believed, self._supersessions, self._replacers):
             lookup.load(entities)
 
     def load_below(self, entities: Collection[int]) -> None:
-        """Read what rests on entities, and how those stand; of a few entities, also what rests on that, and so on."""
+        """Read what rests on entities, and how those dependants stand. For a few entities, also read further levels of dependants ahead."""
         missing = self._with_ahead(entities, self._dependants, _DEPENDANTS_AHEAD)
         self.load_dependants(missing)
         self.load_spans(missing)
         self.shaky.load(missing)
 
     def load_above(self, entities: Collection[int]) -> None:
-        """Read what entities rest on, and what may have become of that; of a few entities, also what that rests on, and so on."""
+        """Read what entities rest on, and whether that may have fallen. For a few entities, also read further levels of foundations ahead."""
         missing = self._with_ahead(entities, self.grounds, _GROUNDS_AHEAD)
         self.grounds.load(missing)
         bases = {ground.other for entity in (*missing, *entities) for ground in self.grounds[entity]}
@@ -507,11 +506,11 @@ class Facts:
         self.shaky.load(bases)
 
     def load_recorded(self, grounds: Iterable[Ground]) -> None:
-        """Read when the links were recorded by which entities rest on others."""
+        """Read which operations recorded the links of some grounds."""
         self._recorded.load(ground.link for ground in grounds)
 
     def _with_ahead(self, entities: Collection[int], known: Lookup, statement: str) -> list[int]:
-        """Return the entities that are not known yet. If they are few, add what links lead to from there: twice as many each time, as long as most of it is new."""
+        """Return the entities that `known` lacks. If these are few, add entities ahead along links: twice as many each time, while most are new."""
         missing = [entity for entity in entities if entity not in known]
         if not missing:
             return missing
@@ -527,20 +526,20 @@ class Facts:
     # ------------------------------------------------------------------ what rests on what
 
     def dependants(self, base: int) -> list[Ground]:
-        """Return what rests on an entity by links believed now."""
+        """Return the dependants of an entity by links believed now."""
         if base not in self._dependants:
             self.load_dependants((base,))
         return self._dependants[base]
 
     def load_dependants(self, bases: Iterable[int]) -> None:
-        """Read what rests on entities."""
+        """Read the dependants of entities."""
         missing = [base for base in self._dependants.load(bases) if self._dependants[base]]
         self._replacers.load(missing)
         for base in missing:
             self._dependants[base] = self.with_replacers(base, self._dependants[base])
 
     def with_replacers(self, base: int, dependants: list[Ground]) -> list[Ground]:
-        """Return dependants of an entity. For those that replace it, only that it never was so counts."""
+        """Return dependants of an entity, with `never_so` set for those that replace it."""
         replacers = self.replacers(base)
         if not replacers:
             return dependants
@@ -549,15 +548,15 @@ class Facts:
     def believed_since(
         self, entities: Collection[int], operation: int
     ) -> dict[int, tuple[int, Instant | None, Instant | None]]:
-        """Return of each entity whether a period was opened before an operation, from when on it is believed, and from when on by such a period."""
+        """Return for each entity: 1 if a period was opened before `operation`, its first valid_from believed now, and that of such an early period."""
         return {entity: tuple(found) for entity, *found in self._each(_BELIEVED_SINCE, entities, operation)}
 
     def was_ever_unmade(self, entity: int) -> bool:
-        """Return True if the transaction that made an entity was ever taken back."""
+        """Return True if the transaction that made an entity was ever undone, even if that undo does not count any more."""
         return bool(self._undone[self.entity(entity).tx_from])
 
     def ever_removed(self, entity: int) -> bool:
-        """Return True if anything of an entity came and went in one transaction."""
+        """Return True if a part of an entity was ever opened and removed within one transaction."""
         return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?)", entity)[0][0])
 
     def has_dependants_before(self, entity: int, operation: int) -> bool:
@@ -569,7 +568,7 @@ class Facts:
     # ------------------------------------------------------------------ how an entity stands
 
     def supersessions_at(self, entity: int, valid: Instant, upto: Instant = NOW) -> list[SupersessionRow]:
-        """Return the supersessions of an entity that hold at an instant."""
+        """Return the supersessions of an entity that hold at an instant, as believed at `upto`."""
         return [
             row
             for row in self.supersessions(entity)
@@ -577,11 +576,11 @@ class Facts:
         ]
 
     def superseded_over(self, entity: int, period: Period) -> list[Period]:
-        """Return the periods over which an entity is superseded, as far as they overlap another."""
+        """Return the periods over which an entity is superseded and that overlap `period`."""
         return self.fetch(_SUPERSEDED_OVER, entity, *period) if self.ever_superseded[entity] else []
 
     def standing(self, entity: int, valid: Instant) -> str:
-        """Return how an entity that was not forgotten stands at an instant: stands, not_yet, retracted, superseded or ended."""
+        """Return the standing of an entity at an instant: stands, not_yet, retracted, superseded or ended. The entity must not be forgotten."""
         believed = self.believed[entity]
         is_event = self.entity(entity).is_event
         if self._stands_at(entity, valid):
@@ -601,19 +600,19 @@ class Facts:
         if believed:
             return "ended"
         if self._supersessions_after(entity, valid):
-            return "superseded"  # a plan that was replaced before it began
+            return "superseded"  # a plan that was replaced before it started
         return "ended" if last >= 0 else "retracted"
 
     def _supersessions_after(self, entity: int, valid: Instant) -> list[SupersessionRow]:
-        """Return the supersessions of an entity, believed now, that begin after an instant."""
+        """Return the supersessions of an entity, believed now, that start after an instant."""
         return [row for row in self.supersessions(entity) if row.tx_to == OPEN and valid < row.start]
 
     def is_retraction(self, operation: int) -> bool:
-        """Return True if an operation said that what it removed never was so."""
+        """Return True if an operation states that what it removed never was so."""
         return operation >= 0 and self.verb(operation) in RETRACTING
 
     def removes(self, operation: int | None, entity: int, upto: Instant = NOW) -> bool:
-        """Return True if an operation that closed a period of an entity took something of it away."""
+        """Return True if an operation that closed a period of an entity removed a part of it, and still counts."""
         if operation is None:
             return False
         tx, verb, subject = self.operation(operation)
@@ -624,7 +623,7 @@ class Facts:
         return self.counts(operation)
 
     def removal_at(self, entity: int, valid: Instant) -> int:
-        """Return the operation that removed an instant of an entity last; -1: none did."""
+        """Return the last operation that removed an instant of an entity, or -1 if none did."""
         found = -1
         if self._any_undone:
             found = max(self._undos(self.entity(entity).tx_from), default=-1)
@@ -641,7 +640,7 @@ class Facts:
         return max(found, max(gaps, default=-1))
 
     def last_removal(self, entity: int, upto: Instant = NOW) -> int:
-        """Return the last operation that took something of an entity away; -1: none did."""
+        """Return the last operation that removed a part of an entity, or -1 if none did."""
         gaps = [by for _, _, by in self.removed(entity) if self.operation(by)[0] <= upto]
         closing = [
             row.closed_by
@@ -651,7 +650,7 @@ class Facts:
         return max((*gaps, *closing), default=-1)
 
     def removals(self, entity: int) -> list[tuple[int, Period]]:
-        """Return what was taken of an entity: each operation with a period that it removed."""
+        """Return what was removed from an entity, as pairs of operation and period."""
         gaps = self.removed(entity)
         found = [(by, (start, stop)) for start, stop, by in gaps]
         listed = {by for _, _, by in gaps}
@@ -666,7 +665,7 @@ class Facts:
         return found
 
     def edges(self, entity: int) -> list[Instant]:
-        """Return the instants at which the standing of an entity may change, and the ends of time."""
+        """Return the sorted instants at which the standing of an entity may change, with both ends of time."""
         found = {BEGINNING, OPEN}
         for row in (*self.rows[entity], *self.supersessions(entity)):
             found.update((row.start, row.stop))
@@ -679,14 +678,14 @@ class Facts:
         return sorted(found)
 
     def absences(self, entity: int) -> list[Absence]:
-        """Return how an entity stands where it does not: superseded, ended or retracted, over which parts of valid time."""
+        """Return the parts of valid time in which an entity does not stand, each as superseded, ended or retracted. Parts before its start are left out."""
         parts = [(start, stop, self.standing(entity, start)) for start, stop in pairwise(self.edges(entity))]
         return joined(part for part in parts if part[2] not in ("stands", "not_yet"))
 
     # ------------------------------------------------------------------ what became of an entity
 
     def falls(self, asked: Mapping[int, tuple[list[Period], list[Ground]]]) -> dict[int, list[FallenPart]]:
-        """Return what became of entities, over which parts of periods, as far as it counts for links to them."""
+        """Return for each entity its falls over the requested periods, as far as they count for the given links."""
         self._forget_parts()
         self._load_over(asked)
         return {entity: self._falls_within(entity, periods) for entity, (periods, _) in asked.items()}
@@ -696,8 +695,7 @@ class Facts:
         return [part for period in periods for part in self._falls_over(entity, period, edges)]
 
     def _load_over(self, wanted: Mapping[int, tuple[list[Period], list[Ground]]]) -> None:
-        """Read what may say what became of nodes over periods: what was believed last of the time in which they do not stand, and the last changes of their
-        content."""
+        """Read what decides the falls of nodes over periods: the last believed periods where they do not stand, and their last changes of content elsewhere."""
         absent: dict[int, list[Period]] = {}
         present: dict[int, list[Period]] = {}
         for entity, (periods, grounds) in wanted.items():
@@ -738,12 +736,13 @@ class Facts:
         counts: Callable[[int, Any], object],
         first: Callable[[int], int] | None = None,
     ) -> dict[int, list[Any]]:
-        """Read the rows of entities that overlap periods, the newest first, until each instant is in one that counts. Return them, the oldest first.
+        """Read the newest rows of entities in steps, until rows that count cover all requested time. Return each entity's rows, oldest first.
 
         Args:
-            statement: finds rows by entity, start, stop, number before, and how many. Its first columns are the number and the period of a row.
+            statement: takes (entity, start, stop, number before) and a limit. Its rows begin with number, start and stop.
             asked: the periods of each entity.
-            first: tells before which operation no row of an entity matters; the fourth column is the operation. None where all may.
+            counts: returns True if a row counts.
+            first: returns the operation before which rows of an entity do not matter, compared with the fourth column; None: all rows matter.
         """
         found: dict[int, list[Any]] = {entity: [] for entity in asked}
         left = {entity: coalesce(periods) for entity, periods in asked.items() if periods}
@@ -766,13 +765,13 @@ class Facts:
         return {entity: rows[::-1] for entity, rows in found.items()}
 
     def _over_spans(self, statement: str, spans: Sequence[tuple[int, ...]], most: int) -> list[Any]:
-        """Return the last rows of each entity in a span: (entity, start, stop, number before), at most so many of each."""
+        """Return the last rows of each span (entity, start, stop, number before), at most `most` a span."""
         if len(spans) == 1:
             return self.fetch(statement.format(_OF_ONE_SPAN), *spans[0], most)
         return self.fetch(statement.format(_OF_SPANS), orjson.dumps(spans).decode(), most)
 
     def _recorded_before(self, grounds: Iterable[Ground]) -> int:
-        """Return the first operation that recorded any of some links."""
+        """Return the first operation that recorded any of the links; -1 if there are none."""
         self.load_recorded(grounds)
         return min((by for ground in grounds for _, _, by in self._recorded[ground.link]), default=-1)
 
@@ -802,14 +801,14 @@ class Facts:
         return at >= 0 and valid < believed[at][1]
 
     def _forgot(self, entity: int, last: int) -> int:
-        """The operation by which an entity was forgotten and so has fallen; -1: none. The eviction of an event is no fall: it was too old to keep, and no less true."""
+        """Return the operation whose forgetting counts as a fall, or -1. The eviction of an event does not: it was too old to keep, but is still true."""
         closing = {row.closed_by for row in self.rows[entity] if row.closed_by is not None}
         forgetting = sorted({by for by in closing if self.verb(by) in FORGETTING} | {last}, reverse=True)
         is_event = self.entity(entity).is_event
         return next((by for by in forgetting if self.verb(by) == "erase" or not is_event), -1)
 
     def _before_forgotten(self, entity: int) -> Instant:
-        """Return the last tx before an entity was forgotten first."""
+        """Return the last tx before an entity was first forgotten."""
         closing = {row.closed_by for row in self.rows[entity] if row.closed_by is not None}
         return min((self.operation(by)[0] - 1 for by in closing if self.verb(by) in FORGETTING), default=NOW)
 
@@ -821,7 +820,7 @@ class Facts:
         return self._became_absent(entity, valid, upto, bool(self.believed[entity]))
 
     def _became_absent(self, entity: int, valid: Instant, upto: Instant, is_believed: bool) -> list[Fall]:
-        """Return the falls of a node at an instant at which it does not stand. What took the last of its time counts at every instant."""
+        """Return the falls of a node at an instant where it does not stand. The operation that removed the last of its time counts at every instant."""
         whole = [] if is_believed else self._whole_fall(entity, upto)
         here = self.removal_at(entity, valid)
         if self.is_retraction(here):
@@ -831,21 +830,21 @@ class Facts:
         return sorted({*whole, *found}, reverse=True)
 
     def _whole_fall(self, entity: int, upto: Instant) -> list[Fall]:
-        """Return the fall of a node of which nothing is left: it has no validity any more."""
+        """Return the fall of a node of which no period is left; an empty list if it was never removed."""
         if (found := self._whole.get((entity, upto))) is None:
             last = self.last_removal(entity, upto)
             found = self._whole[entity, upto] = [] if last < 0 else [self._fall_by(entity, last, upto)]
         return found
 
     def _fall_by(self, entity: int, removal: int, upto: Instant) -> Fall:
-        """Return the fall of a node by the operation that took the last of its time."""
+        """Return the fall of a node by the operation that removed the last of its time."""
         if self.is_retraction(removal):
             return self._retraction(removal)
         is_superseded = any(row.tx_from <= upto < row.tx_to for row in self.supersessions(entity))
         return Fall(removal, "superseded" if is_superseded else "ended")
 
     def _became_of_forgotten(self, entity: int, valid: Instant, forgot: int) -> list[Fall]:
-        """Return the falls of what was erased, or of a node that was evicted: that counts where it was believed until then."""
+        """Return the falls of an erased entity or an evicted node. An eviction counts only where the node was believed until then."""
         fall = Fall(forgot, FORGETTING[self.verb(forgot)])
         if fall.word in NEVER_SO:
             return [fall]
@@ -870,7 +869,7 @@ class Facts:
         return [self._retraction(last)] if last >= 0 else []
 
     def _superseded_wholly(self, event: int, believed: list[PeriodRow], upto: Instant) -> list[int]:
-        """Return the operations that recorded the supersessions of an event that leave nothing of it. `believed`: its periods."""
+        """Return the operations that recorded supersessions covering the whole of an event. `believed`: the event's periods."""
         begun = min(row.start for row in believed)
         return [
             self.recorded_first(row.link)
@@ -881,7 +880,7 @@ class Facts:
     def _other_fall(
         self, entity: int, here: int, valid: Instant, upto: Instant, *, is_whole: bool
     ) -> list[Fall]:
-        """Return the fall of a node that was not retracted here; `here`: the operation that removed this instant; `is_whole`: nothing is left of it."""
+        """Return the fall of a node at an instant that was not retracted. `here`: the operation that removed the instant; `is_whole`: no period is left."""
         by = self._superseded_by(entity, valid, upto)
         if by:
             return [Fall(max(min(by), here), "superseded")]
@@ -896,14 +895,14 @@ class Facts:
         return Fall(operation, "corrected" if self.verb(operation) == "correct" else "retracted")
 
     def _revisions(self, entity: int, valid: Instant) -> list[Fall]:
-        """Return the last change of the content of an entity that stands, if there is one: where that does not count, no earlier one does."""
+        """Return the last change of content of an entity that stands, if any. Earlier changes never count where this one does not."""
         for start, stop, by, certain in reversed(self._changed.get(entity, ())):
             if start <= valid < stop and (certain or self._differs(entity, by, valid)):
                 return [Fall(by, "revised")]
         return []
 
     def _differs(self, entity: int, operation: int, valid: Instant) -> bool:
-        """Return True if a revision recorded by an older release, which does not say so, changed the content."""
+        """Return True if a revision changed the content. Revisions by older releases do not record this, so the contents are compared."""
         said = self.fetch(
             "SELECT DISTINCT v.operation, v.body FROM period p CROSS JOIN version v WHERE p.entity = ?1 AND p.valid_from <= ?2 AND p.valid_to > ?2 "
             "AND v.number = p.version ORDER BY v.operation",
@@ -923,7 +922,7 @@ class Facts:
         return [self.recorded_first(row.link) for row in self.supersessions_at(entity, valid, upto)]
 
     def recorded_first(self, link: int, valid: Instant | None = None) -> int:
-        """Return the first operation that recorded a link, over an instant or over any time."""
+        """Return the first operation that recorded a link at an instant (None: at any time); -1 if none counts."""
         return min(
             (
                 by
@@ -936,10 +935,9 @@ class Facts:
     # ------------------------------------------------------------------ what counts for a link
 
     def counted(self, part: FallenPart, base: int, ground: Ground) -> Iterator[tuple[Instant, Instant, Fall]]:
-        """Yield the falls of a foundation over a part of valid time that count for a link to it: start, stop, fall; the latest, and if it is not
-        among those that say that it never was so, also the latest of these.
+        """Yield the falls of a foundation that count for a link to it over a part of valid time, as (start, stop, fall).
 
-        `ground`: the link, with what rests on the foundation as `other`.
+        These are the latest fall and, if that is not in `NEVER_SO`, also the latest one in `NEVER_SO`. `ground.other` is the entity that rests.
         """
         start, stop = max(part.start, ground.start), min(part.stop, ground.stop)
         if start >= stop:
@@ -961,20 +959,20 @@ class Facts:
             counted &= NEVER_SO
 
     def _recorded_alike(self, link: int, part: Period) -> Iterator[Period]:
-        """Return the pieces of a period over each of which one operation recorded a link first."""
+        """Return the pieces of a period within which the first recording of a link is the same."""
         edges = {edge for start, stop, _ in self._recorded[link] for edge in (start, stop)}
         return pairwise(sorted({*part, *(edge for edge in edges if part[0] < edge < part[1])}))
 
     # ------------------------------------------------------------------ where an entity stands
 
     def spans(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """Return the parts of `upright` as few as possible, each with -1: for falls that nobody has looked at since."""
+        """Return the parts of `upright`, merged where possible, with -1 for the last look: looks are ignored."""
         if entity not in self._spans:
             self.load_spans((entity,))
         return self._spans[entity]
 
     def load_spans(self, entities: Iterable[int]) -> None:
-        """Read where falls may reach entities, but not who looked at these."""
+        """Read where falls may reach entities, ignoring looks."""
         missing = [entity for entity in entities if entity not in self._spans]
         if not missing:
             return
@@ -1000,19 +998,20 @@ class Facts:
         return [part[:2] for part in self.absence[entity] if part[2] == "retracted"]
 
     def _unbelieved(self, entity: int, periods: Iterable[Period]) -> list[Period]:
-        """Return the parts of periods over which an entity is not believed."""
+        """Return the parts of periods in which an entity is not believed."""
         believed = coalesce(part[:2] for part in self.believed[entity])
         return without_periods(periods, believed)
 
     def upright(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """Return over which parts of valid time falls may reach an entity: where it stands, and where it has ended, since what is behind it counts
-        there still. Each with the operation that looked at it last (-1: none), in order."""
+        """Return the valid time in which falls may reach an entity, in sorted parts, each with its last look (an operation, or -1). It is the
+        time in which it stands or has ended: its last state still counts there.
+        """
         if entity not in self._upright:
             self.load_upright((entity,))
         return self._upright[entity]
 
     def load_upright(self, entities: Iterable[int]) -> None:
-        """Read where falls may reach entities, and who looked at these."""
+        """Read where falls may reach entities, and their last looks."""
         missing = [entity for entity in entities if entity not in self._upright]
         if not missing:
             return
@@ -1035,9 +1034,9 @@ class Facts:
                 ]
 
     def is_covered(self, entity: int, fall: Fall, valid: Instant, *, with_merged: bool = True) -> bool:
-        """Return True if a fall does not reach an entity at an instant: that does not stand there, or was looked at since.
+        """Return True if a fall does not reach an entity at an instant: it does not stand there, or was rechecked later.
 
-        `with_merged`: looks that came with a merge count too.
+        `with_merged`: also count the looks that came with merges.
         """
         operation = fall.operation
         if not any(
@@ -1048,7 +1047,7 @@ class Facts:
         return any(one.start <= valid < one.stop and one.after < operation <= one.upto for one in covered)
 
     def _changes_of(self, entities: Collection[int]) -> dict[int, list[tuple[Instant, Instant, int, bool]]]:
-        """Return the last changes of the contents of entities over the time over which they are believed."""
+        """Return the last changes of content of entities over the time in which they are believed."""
         periods = {entity: self._changeable(entity) for entity in entities}
         found = self._last_over(_CHANGED_OVER, periods, lambda _, row: row[4] and self.counts(row[3]))
         return {
@@ -1056,14 +1055,15 @@ class Facts:
         }
 
     def _changeable(self, entity: int) -> list[Period]:
-        """Return the periods over which the last changes of the content of an entity count."""
+        """Return the periods over which the last changes of content of an entity count."""
         return [part[:2] for part in self.believed[entity]]
 
     def _upright_of_node(
         self, entity: int, changes: Sequence[tuple[Instant, Instant, int, bool]]
     ) -> list[tuple[Instant, Instant, int]]:
-        """See `upright`. `changes`: the last changes of the content, the oldest first. A change is a look at what it changed; where a node has
-        ended, what it was last counts."""
+        """Return the value of `upright` for a node. A change of content is a look at the changed part. Where the node has
+        ended, its last state counts. `changes`: its last changes of content, oldest first.
+        """
         believed = self.believed[entity]
         retracted = self._retracted(entity)
         following = [*(start for start, *_ in believed[1:]), OPEN]
@@ -1089,9 +1089,9 @@ class Facts:
         instants: Iterable[Instant],
         changes: Sequence[tuple[Instant, Instant, int, bool]],
     ) -> Iterator[int]:
-        """Yield for instants, which are in order, the last operation that changed the content of an entity there; -1: none did."""
+        """Yield for each of some sorted instants the last operation that changed an entity's content there, or -1."""
         waiting = sorted(((start, -at) for at, (start, *_) in enumerate(changes)), reverse=True)
-        begun: list[int] = []  # the last change is the first
+        begun: list[int] = []  # a heap: the latest change comes first
         for valid in instants:
             while waiting and waiting[-1][0] <= valid:
                 heappush(begun, waiting.pop()[1])
@@ -1109,18 +1109,18 @@ class Facts:
                 heappush(begun, at)
 
     def _looked_by(self, entity: int, part: Period, by: int) -> int:
-        """Return up to which operation a change of the content covers falls; what it covers of later ones is noted."""
+        """Return the operation up to which a change of content covers all falls. Ranges of later falls that it covers are noted."""
         if by not in self._coverage:
             return by
         self._cover(entity, part, by)
         return max((upto for after, upto in self._coverage[by] if after < 0), default=-1)
 
     def _cover(self, entity: int, part: Period, by: int) -> None:
-        """Note which falls a look that came with a merge covers over a part of an entity's time."""
+        """Note the ranges of falls that a look of a merge covers over a part of an entity's time."""
         self.covered.setdefault(entity, []).extend(Covered(*part, *span) for span in self._coverage[by])
 
     def _prefixes(self, entity: int) -> Iterator[int]:
-        """Yield up to which operations confirmations that came with merges cover all falls."""
+        """Yield the operations up to which confirmations of merges cover all falls."""
         for start, stop, after, upto in self.covered.get(entity, ()):
             if (start, stop) == ALWAYS and after < 0:
                 yield upto
@@ -1131,7 +1131,7 @@ class Facts:
         return self.believed[event]
 
     def _before_evicted(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """Return where an event that was evicted stood before: it is no less true, so what rests on it still rests on its foundations."""
+        """Return where an evicted event stood before. It is no less true, so what rests on it still rests on its foundations."""
         gone = self.forgotten(entity)
         if gone is None or self._forgot(entity, gone[1]) >= 0:
             return []
@@ -1145,22 +1145,22 @@ class Facts:
 
 
 class FactsAt(Facts):
-    """Reads what counts at one instant of valid time: of a long past only the rows that decide there. Every answer holds at this instant alone."""
+    """Reads what counts at one instant of valid time. From a long past it reads only the rows that decide there, so answers hold at this instant only."""
 
     def __init__(self, fetch: Fetch, valid: Instant) -> None:
         super().__init__(fetch)
         self.valid = valid
         self.__dict__["believed"] = Lookup(fetch, _BELIEVED_AT.format(valid=valid), tuple)
-        """The first period of an entity that is believed now, and the last that begins by the instant; otherwise as in `Facts`."""
+        """The first period of an entity believed now, and the last one that starts by the instant. Otherwise as in `Facts`."""
 
     def holds(self, ground: Ground) -> bool:
-        """Return True if one entity rests on another at the instant."""
+        """Return True if the link of a ground holds at the instant."""
         return ground.start <= self.valid < ground.stop
 
     def last_revisions(self, entity: int) -> list[Fall] | None:
-        """Return the changes of the content of a node by the last transaction that changed it, in order; None for an event, and where the node does not stand.
+        """Return the changes of content by the last transaction that changed a node here, in order; None for an event or where the node does not stand.
 
-        What an earlier change shakes is shaken by these too.
+        These shake everything that earlier changes shake.
         """
         if self.entity(entity).is_event or not self._stands_at(entity, self.valid):
             return None
@@ -1173,7 +1173,7 @@ class FactsAt(Facts):
         return found[::-1]
 
     def _changes_here(self, entity: int) -> Iterator[tuple[int, int]]:
-        """Yield the changes of the content of an entity, the newest first: the operation, and whether it is certain that the content differs."""
+        """Yield the changes of an entity's content at the instant, newest first, as (operation, 1 if the content certainly differs)."""
         before, most = OPEN, _NARROW
         while rows := self.fetch(_CHANGED_AT, entity, self.valid, before, most):
             yield from (row[1:] for row in rows)
@@ -1183,7 +1183,7 @@ class FactsAt(Facts):
         return list(self._falls_over(entity, (self.valid, self.valid + 1), []))
 
     def _changeable(self, entity: int) -> list[Period]:
-        """Return the instant, or the last one before it at which an entity that has ended was believed."""
+        """Return the instant; for an entity that has ended, the last instant before it at which the entity was believed."""
         begun = (until for since, until, _ in reversed(self.believed[entity]) if since <= self.valid)
         at = min(self.valid, next(begun, OPEN) - 1)
         return [(at, at + 1)]
@@ -1201,12 +1201,12 @@ class FactsAt(Facts):
 
 
 def _is_plain(believed: Sequence[tuple[Instant, Instant, int]]) -> bool:
-    """Return True if periods are none, or one without an end."""
+    """Return True if there are no periods, or one without an end."""
     return not believed or (len(believed) == 1 and believed[0][1] == OPEN)
 
 
 def _joined(parts: Iterable[tuple[Instant, Instant, int]]) -> list[tuple[Instant, Instant, int]]:
-    """Return parts, which are in order, as few as possible."""
+    """Return sorted parts with adjacent ones merged if their last look is equal."""
     found: list[tuple[Instant, Instant, int]] = []
     for start, stop, looked in parts:
         if found and found[-1][1:] == (start, looked):
@@ -1216,13 +1216,13 @@ def _joined(parts: Iterable[tuple[Instant, Instant, int]]) -> list[tuple[Instant
 
 
 def without_periods(periods: Iterable[Period], holes: list[Period]) -> list[Period]:
-    """Return the parts of periods outside holes, which are in order and do not overlap each other."""
+    """Return the parts of periods outside of holes, which must be sorted and disjoint."""
     return [
         part for period in periods for part in without_all(period, overlapping(holes, period[0], period[1]))
     ]
 
 
 def overlapping(parts: list[Part], start: Instant, stop: Instant) -> list[Part]:
-    """Return those of parts, which are in order and do not overlap each other, that overlap a period."""
+    """Return the parts that overlap a period. The parts must be sorted and disjoint."""
     first = bisect_right(parts, start, key=lambda part: part[1])
     return parts[first : bisect_left(parts, stop, key=lambda part: part[0])]
