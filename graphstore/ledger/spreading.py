@@ -1,17 +1,17 @@
-"""Follows falls from what was invalidated to its dependants, and finds what is shaky.
+"""Spreads falls (invalidations) from what was invalidated to its dependants, and so finds what is shaky.
 
-`KnownFalls` keeps which falls reach each entity, over which valid time: where it stands, and where it has ended, since what is behind it counts there still. A later
-fall hides an earlier one: what rests on the entity is reached by the later fall too, unless it was rechecked since both. A fall by which the world changed hides none
-that says that something never was so: some links let only these pass. And a fall that stops at some entity hides nothing (an ended foundation does not shake an event;
-a replacement is not shaken by its own correction; a look that came with a merge does not cover what the trunk recorded meanwhile). So what reaches an entity over a part of time follows from the entity's direct foundations, from those falls that reach them over that
-part, and a transaction is followed over the parts of time that it changed:
+`KnownFalls` keeps which falls reach each entity over which valid time: where it stands, and where it has ended, since its last state still counts there. A
+later fall hides an earlier one, unless a dependant was rechecked since both. But a fall by which the world changed hides no fall in `NEVER_SO`, since some
+links let only these pass. And a fall that stops at some entity hides nothing: an ended foundation does not shake an event, its own correction does not
+shake a replacement, and a look that a merge brought covers only some falls. So what reaches an entity over a part of time follows from the falls of its
+direct foundations there. A transaction is followed over the parts of time that it changed:
 
-1. The falls of the transaction itself spread to the dependants. They are the latest, and hide earlier ones.
-2. What does not reach an entity any more is taken from its dependants too, as far as it may have come from there.
-3. Over the parts where something was taken away, or may be gained, what reaches an entity is found again from its direct foundations.
+1. Its own falls spread to the dependants. They are the latest and hide earlier ones.
+2. A fall that no longer reaches an entity is removed from the dependants too, where it may have come from that entity.
+3. Where falls were removed or may be added, the falls of an entity are computed again from its direct foundations.
 
-Of an entity that is shaky by the rows and missing in `KnownFalls`, all is found from its foundations once that is needed. Then the same is done for what of the shaky
-entities it rests on and what rests on it, so that each place is found where a known fall stops.
+The falls of an entity that is shaky by its rows but missing in `KnownFalls` are computed from its foundations when needed. So are those of its shaky
+foundations and dependants.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, ov
 from graphstore.values.vocabulary import NEVER_SO, RESTS
 
 _ADDING = frozenset({"revise", "amend", "retract", "correct"})
-"""Verbs that never make a dependant less shaky: what they close falls by a later operation, and for at least the same kinds of link."""
+"""Verbs that never make a dependant less shaky: they close periods by a later fall, which counts for at least the same kinds of link."""
 _NOTHING: list[Period] = []
 _ALWAYS = [ALWAYS]
 Cause = tuple[Fall, int]
-"""A fall, and the entity that fell."""
+"""A fall, and the entity that it invalidated."""
 
 
 @dataclass(slots=True)
 class TouchedEntities:
-    """Lists what a transaction changed."""
+    """Holds what a transaction changed."""
 
     fallen: set[int] = field(default_factory=set)  # entities whose periods, content or existence changed
-    itself: set[int] = field(default_factory=set)  # those of which a link or the last recheck changed
-    resting: set[int] = field(default_factory=set)  # those that rest on something by a new link
+    itself: set[int] = field(default_factory=set)  # entities of which a link or the last recheck changed
+    resting: set[int] = field(default_factory=set)  # entities that rest on something by a new link
     new_links: set[int] = field(default_factory=set)
 
 
 class ReachedEntity(NamedTuple):
-    """States that the fall of an entity (`root`) reaches another one over a period, or is on its way there."""
+    """States that the fall of an entity (`root`) reaches another entity over a period, or is spreading to it."""
 
     start: Instant
     stop: Instant
@@ -64,15 +64,15 @@ class KnownFalls:
 Arriving = dict[int, list[ReachedEntity]]
 _CAUSE, _OPERATION = itemgetter(2, 3), attrgetter("fall.operation")
 _Lost = tuple[int, Instant, Instant, Cause | None]
-"""An entity that a fall (None: any) does not reach any more over a period."""
+"""An entity and a period over which a fall (None: any) no longer reaches it."""
 
 
 class _StopFoundError(Exception):
-    """Raised where a fall stops at an entity for the first time: it hides nothing any more."""
+    """Raised when a fall is first found to stop at an entity. From then on it hides nothing, so the work has to start again."""
 
 
 class Spreading:
-    """Finds what is shaky now, of all that a transaction may have changed. The operations of that transaction are numbered from `first` on."""
+    """Finds the entities whose shakiness a transaction may have changed. The operations of the transaction are numbered from `first` on."""
 
     def __init__(
         self, facts: Facts, touched: TouchedEntities, first: int, changed: ChangedParts, known: KnownFalls
@@ -81,7 +81,7 @@ class Spreading:
         self._touched, self._fallen = touched, touched.fallen
         self._linked = facts.linked(touched.fallen | touched.itself | touched.resting)
         self._shaking_less: dict[int, bool] = {}
-        self._shown: set[Cause] = set()  # earlier falls that were found to stop somewhere
+        self._shown: set[Cause] = set()  # earlier falls that this transaction found to stop somewhere
 
     def result(self) -> dict[int, list[Period]]:
         """Return the shaky periods of each entity whose rows may have to change."""
@@ -105,12 +105,12 @@ class Spreading:
         return result
 
     def _is_worked_out(self) -> bool:
-        """Work out what reaches entities. Returns False if a fall was found to stop somewhere: then all has to be done again."""
-        self._reached: dict[int, list[ReachedEntity]] = {}  # what has changed of what is known
+        """Compute what reaches entities. Return False if a fall was found to stop somewhere: then call this again."""
+        self._reached: dict[int, list[ReachedEntity]] = {}  # the falls of known entities that have changed
         self._gained: dict[
             int, list[ReachedEntity]
-        ] = {}  # what newly reaches entities of which it is not known
-        self._windows: dict[int, list[Period]] = {}  # where what reaches an entity is found again
+        ] = {}  # falls that newly reach entities whose other falls are not known
+        self._windows: dict[int, list[Period]] = {}  # the time over which falls are computed again
         self._taken_over: dict[int, list[Period]] = {}
         self._lost: list[_Lost] = []
         try:
@@ -130,20 +130,20 @@ class Spreading:
     # ------------------------------------------------------------------ what is known of an entity
 
     def _reaching(self, entity: int) -> list[ReachedEntity] | None:
-        """Return what reaches an entity; None where that is not known."""
+        """Return the falls that reach an entity; None if they are not known."""
         found = self._reached.get(entity)
         if found is None and (found := self._known.reached.get(entity)) is None:
             return None if self._facts.shaky[entity] else []
         return found
 
     def _find_wholly(self, entity: int) -> list[_Lost]:
-        """Let all that reaches an entity be found, since it is not known. Return what may not reach it any more."""
+        """Mark all falls of an unknown entity to be computed. Return what may no longer reach it."""
         self._windows[entity] = [ALWAYS]
         self._reached[entity] = self._gained.pop(entity, [])
         return [(entity, *part, None) for part in self._facts.shaky[entity]]
 
     def _lose_some(self, entity: int, lost: list[ReachedEntity]) -> list[_Lost]:
-        """Take from an entity what does not reach it any more, and let it be found again what does over that time."""
+        """Remove falls that no longer reach an entity, and mark the time of these to be computed again. Return what was removed."""
         if not lost:
             return []
         reached = self._reaching(entity) or []
@@ -164,7 +164,7 @@ class Spreading:
     # ------------------------------------------------------------------ what the transaction changed itself
 
     def _begin(self) -> None:
-        """Take from the touched entities what does not reach them any more, and note over which time something else may."""
+        """Remove falls that no longer reach the touched entities, and mark the time over which others may."""
         facts = self._facts
         facts.shaky.load(self._linked)
         facts.load_upright(self._linked)
@@ -176,7 +176,7 @@ class Spreading:
                 continue
             if is_linked_anew:
                 periods = _ALWAYS
-            elif entity in self._fallen:  # what it was last counts where it has ended
+            elif entity in self._fallen:  # its last state counts where it has ended
                 ended = without_periods([part[:2] for part in facts.upright(entity)], self._standing(entity))
                 periods = (
                     _fewest([*self._changed.periods(entity), *ended])
@@ -201,7 +201,7 @@ class Spreading:
     def _still_passing(
         self, entity: int, upright: list[tuple[Instant, Instant, int]], reached: list[ReachedEntity]
     ) -> list[ReachedEntity]:
-        """Return the parts of what reached an entity over which it still may and was not rechecked since."""
+        """Return the parts of falls over which they still reach the entity: it was not rechecked since."""
         found = [
             one._replace(start=both[0], stop=both[1])
             for one in reached
@@ -213,12 +213,12 @@ class Spreading:
         return [part for one in found for part in _outside(one, self._covering(entity, one.fall))]
 
     def _covering(self, entity: int, fall: Fall) -> list[Period]:
-        """Return over which parts of an entity's time looks that came with merges cover a fall."""
+        """Return the parts of an entity's time in which looks of merges cover a fall."""
         covered = self._facts.covered.get(entity, ())
         return [one[:2] for one in covered if one.after < fall.operation <= one.upto]
 
     def _spread_new_falls(self) -> Arriving:
-        """Spread the falls of this transaction, and note what does not reach dependants any more. Return the earlier falls that may newly reach some."""
+        """Spread the falls of this transaction, and remove falls that no longer reach dependants. Return the earlier falls that may newly reach some."""
         facts = self._facts
         roots = self._fallen & self._linked
         facts.load_dependants(roots)
@@ -252,7 +252,7 @@ class Spreading:
     def _standing_over(
         self, ground: Ground, entity: int, periods: list[Period], looked_before: int = OPEN
     ) -> list[Period]:
-        """Return where, within periods, an entity rests on another and stands, and was rechecked before an operation."""
+        """Return the parts of periods in which an entity rests on a foundation and may be reached, and its last look is before an operation."""
         since, until = ground.start, ground.stop
         over = [
             (max(start, since), min(stop, until))
@@ -266,7 +266,7 @@ class Spreading:
     def _counted(
         self, asked: dict[int, tuple[list[Period], list[Ground]]]
     ) -> Iterable[tuple[int, Ground, list[tuple[Instant, Instant, Fall]]]]:
-        """Yield of each link how its foundation has fallen over the periods asked for, as far as it counts for the link."""
+        """Yield for each link the falls of its foundation over the requested periods, as far as they count for the link."""
         facts = self._facts
         for root, parts in facts.falls(asked).items():
             grounds = asked[root][1]
@@ -278,7 +278,7 @@ class Spreading:
     def _lost_directly(
         self, root: int, ground: Ground, counted: list[tuple[Instant, Instant, Fall]]
     ) -> list[_Lost]:
-        """Return what what rests on a changed entity by a link may have lost by that."""
+        """Return what the dependant of a changed entity may have lost by the change, by one link."""
         entity = ground.other
         reached = self._reaching(entity)
         if reached is None:
@@ -298,7 +298,7 @@ class Spreading:
         return self._lose_some(entity, lost)
 
     def _may_shake_less(self, entity: int) -> bool:
-        """Return False if all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
+        """Return False if the transaction only closed or redescribed parts of an entity's time, which never makes a dependant less shaky."""
         facts, first = self._facts, self._first
         if self._changed.is_new(entity):
             return facts.has_dependants_before(entity, first)
@@ -306,7 +306,7 @@ class Spreading:
         opened = [(row.start, row.stop) for row in self._changed.opened.get(entity, ())]
         lost = coalesce((row.start, row.stop) for row in closed)
         return not (
-            facts.resting is RESTS  # of another kind a newer fall may count less than an older one
+            facts.resting is RESTS  # of custom kinds a newer fall may count less than an older one
             and not any(without_all(period, lost) for period in opened)
             and all(facts.verb(row.closed_by or 0) in _ADDING for row in closed)
             and entity not in self._changed.removed
@@ -317,7 +317,7 @@ class Spreading:
     # ------------------------------------------------------------------ what dependants lose
 
     def _lose(self) -> None:
-        """Take what entities have lost from their dependants, as far as it may have come from there."""
+        """Remove falls that entities lost from their dependants, where these may have come from there."""
         facts, lost = self._facts, self._lost
         while lost:
             facts.load_below({entity for entity, *_ in lost})
@@ -330,7 +330,7 @@ class Spreading:
             lost = further
 
     def _lost_by(self, entity: int, period: Period, cause: Cause | None) -> list[_Lost]:
-        """Return what an entity loses where a foundation loses a fall (None: any) over a period."""
+        """Return what an entity loses where one of its foundations loses a fall (None: any) over a period."""
         reached = self._reaching(entity)
         if reached is None:
             is_shaky = any(overlap(period, part) for part in self._facts.shaky[entity])
@@ -347,7 +347,7 @@ class Spreading:
     # ------------------------------------------------------------------ what reaches entities by their foundations
 
     def _find_below(self, level: set[int]) -> set[int]:
-        """Let all be found that reaches some entities, and what rests on them as far as it is shaky and that is not known. Return these entities."""
+        """Mark all falls of some entities to be computed, and those of their shaky dependants that are not known. Return all these entities."""
         facts, found = self._facts, set(level)
         while level:
             for entity in level:
@@ -363,12 +363,12 @@ class Spreading:
         return found
 
     def _gather(self, level: set[int], arriving: Arriving) -> None:
-        """Add what may reach entities by their foundations over the time where that is found again."""
+        """Add to `arriving` what may reach entities through their foundations, over the time that is computed again."""
         facts = self._facts
         asked: dict[int, tuple[list[Period], list[Ground]]] = {}
         while level:
             facts.load_upright(level)
-            # of the others, only what fell in this transaction may reach them
+            # only falls of this transaction may reach the others
             resting = [
                 one for one in level if any(looked < self._first for _, _, looked in facts.upright(one))
             ]
@@ -409,7 +409,7 @@ class Spreading:
         arriving: Arriving,
         unknown: list[tuple[int, Ground]],
     ) -> None:
-        """Let what reaches a foundation reach an entity over some periods, if that is known; else add both to `unknown`."""
+        """Add to `arriving` the known falls of a foundation over some periods. If they are not known, add the link to `unknown`."""
         base = ground.other
         if "shaky" not in self._facts.resting[ground.kind]:
             return
@@ -425,7 +425,7 @@ class Spreading:
                         arriving.setdefault(entity, []).append(ReachedEntity(*both, one.fall, one.root))
 
     def _gather_falls(self, asked: dict[int, tuple[list[Period], list[Ground]]], arriving: Arriving) -> None:
-        """Add how foundations have fallen over the time where what reaches entities is found again."""
+        """Add to `arriving` the falls of foundations themselves, over the time that is computed again."""
         facts = self._facts
         facts.load_fallen(asked)
         wanted = {base: (coalesce(periods), grounds) for base, (periods, grounds) in asked.items()}
@@ -437,7 +437,7 @@ class Spreading:
                     arriving.setdefault(entity, []).append(ReachedEntity(start, stop, fall, root))
 
     def _leaves(self, entities: Collection[int]) -> set[int]:
-        """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
+        """Return the nodes that were never rechecked, on which nothing rests, and which replace nothing."""
         facts = self._facts
         facts.replaced.load(entities)
         plain = [
@@ -452,20 +452,20 @@ class Spreading:
         return {entity for entity in plain if not facts.dependants(entity)}
 
     def _take_over(self, entity: int, ground: Ground) -> None:
-        """Let what reaches a foundation reach an entity that nobody has ever looked at, and on which nothing rests."""
+        """Take the shaky time of a foundation over for such a leaf, without computing single falls."""
         arrived = _common(self._facts.shaky[ground.other], [ground[1:3]])
         standing = [part[:2] for part in self._facts.upright(entity)]
         self._taken_over.setdefault(entity, []).extend(_common(arrived, _fewest(standing)))
         self._reached[entity] = self._reaching(entity) or []
 
     def _looked_first(self, entity: int) -> int:
-        """Return the operation that looked at an entity longest ago, of those that looked last at its parts: no earlier fall reaches it."""
+        """Return the oldest of the last looks at the parts of an entity. No earlier fall reaches it."""
         return min((looked for _, _, looked in self._facts.upright(entity)), default=OPEN)
 
     # ------------------------------------------------------------------ spreading
 
     def _spread(self, level: Arriving) -> set[int]:
-        """Follow falls to the dependants. Return the entities that earlier falls reach and of which it is not known what reaches them."""
+        """Spread falls to dependants, level by level. Return the entities that earlier falls reach and whose own falls are not known."""
         facts, unknown = self._facts, set[int]()
         while level:
             facts.load_below(level)
@@ -494,7 +494,7 @@ class Spreading:
         return unknown
 
     def _may_be_covered(self, level: Arriving) -> set[int]:
-        """Return the entities that somebody may have looked at since any of the falls that arrive. After those of this transaction only its own looks are."""
+        """Return the entities that may have been rechecked after a fall that arrives. After falls of this transaction only its own looks come."""
         touched, first = self._touched, self._first
         return {
             entity
@@ -503,9 +503,9 @@ class Spreading:
         }
 
     def _passing(self, entity: int, arrived: list[ReachedEntity], is_covered: bool) -> list[ReachedEntity]:
-        """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them.
+        """Return the parts of arriving falls that newly reach an entity: it may be reached there, was not rechecked since, and no later fall hides them.
 
-        `is_covered`: whether somebody may have looked at it since.
+        `is_covered`: it may have been rechecked since.
         """
         stopped = self._known.stopped
         upright = self._facts.upright(entity) if is_covered else self._facts.spans(entity)
@@ -562,7 +562,7 @@ class Spreading:
         return found
 
     def _stops(self, cause: Cause, entity: int) -> bool:
-        """Return True if a fall stops at an entity. Raises _StopFoundError if it is the first where it stops."""
+        """Return True if a fall stops at an entity. Raises _StopFoundError if it was not known to stop anywhere."""
         fall, root = cause
         is_stop = self._facts.is_exempt(entity, fall, root) or (
             fall.word == "ended" and bool(self._facts.entity(entity).is_event)
@@ -572,7 +572,7 @@ class Spreading:
         return is_stop
 
     def _note_stop(self, cause: Cause) -> None:
-        """Note that a fall stops somewhere. Raises _StopFoundError if that was not known."""
+        """Record that a fall stops somewhere. Raises _StopFoundError if that was not known."""
         if cause not in self._known.stopped:
             self._known.stopped.add(cause)
             if cause[0].operation < self._first:
@@ -580,7 +580,7 @@ class Spreading:
             raise _StopFoundError
 
     def _without_covered(self, parts: list[Period], cause: Cause, entity: int) -> list[Period]:
-        """Return the parts of periods over which no look that came with a merge covers a fall."""
+        """Return the parts of periods in which no look of a merge covers a fall. Raises _StopFoundError if that is the first stop of the fall."""
         left = [part for one in parts for part in without_all(one, self._covering(entity, cause[0]))]
         if left != parts:
             self._note_stop(cause)
@@ -588,7 +588,7 @@ class Spreading:
 
 
 def _difference(reached: list[ReachedEntity], kept: list[ReachedEntity]) -> list[ReachedEntity]:
-    """Return the parts of what reached an entity that are not kept."""
+    """Return the parts of falls that are not kept."""
     return [
         part
         for one in reached
@@ -597,7 +597,7 @@ def _difference(reached: list[ReachedEntity], kept: list[ReachedEntity]) -> list
 
 
 def _outside(one: ReachedEntity, holes: Iterable[Period]) -> list[ReachedEntity]:
-    """Return the parts of what reached an entity outside all holes."""
+    """Return the parts of a fall outside of all holes."""
     return [ReachedEntity(*part, one.fall, one.root) for part in without_all(one[:2], holes)]
 
 
@@ -606,7 +606,7 @@ def _fewest(periods: list[Period]) -> list[Period]:
 
 
 def _common(first: list[Period], second: list[Period]) -> list[Period]:
-    """Return the instants that both have, as the fewest periods."""
+    """Return the time that both have, as the fewest periods."""
     if first == second:
         return second
     return _fewest(
@@ -620,7 +620,7 @@ def _common(first: list[Period], second: list[Period]) -> list[Period]:
 
 
 def _without(periods: list[Period], holes: list[Period]) -> list[Period]:
-    """Return the parts of periods outside all holes."""
+    """Return the parts of periods outside of all holes."""
     if periods == holes:
         return _NOTHING
     return without_periods(periods, _fewest(holes))

@@ -1,7 +1,7 @@
-"""Give a transaction the things, periods and links that it needs: each value is read from the rows of the ledger when a verb first asks for it.
+"""Holds the things, periods and links that a transaction needs. Each value is read from the rows of the ledger when a verb first asks for it.
 
-Things, versions and rows have the numbers of the ledger. Those of the trunk count from 0; those that a branch adds are beyond all that it began with
-(`branch_rows.py`), so numbers tell what came first there too. What the transaction adds has the next numbers, and is taken back by them.
+Things, versions and rows have the numbers of the ledger: those of the trunk count from 0. Rows that a branch adds have higher numbers than all that it
+inherits (`branch_rows.py`), so numbers tell the order of recording there too. Rows that the transaction adds get the next numbers; `undo` removes these.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, w
 from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 
 Change = Callable[[BelievedRows, int], None]
-BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
+BESIDE = 100  # names read on either side of an unknown name, to suggest which one was meant
 _SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 _BODY = """
 coalesce(body, 0),
 CASE WHEN body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) FROM body b WHERE b.number = body), 1) END
-"""  # the place and the length
+"""  # the number of the body, and its length
 _SPAN = "valid_from, valid_to, tx_from, tx_to, opened_by, coalesce(closed_by, -1)"
 _GROUPS = {
     "entities": (
@@ -84,9 +84,9 @@ _GROUPS = {
         ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last"),
     ),
 }
-"""What is read of the rows of each group of `Mark`, and its columns: first those that have what is read, in its order."""
+"""The part of SELECT that reads each group of `Mark`, and the names of the group's columns. The columns that are read come first, in the same order."""
 _OF_LINKS = {"rows_of_link": "link_rows", "claims_of": "claims"}
-"""The columns of links that list rows of another group."""
+"""Columns of links that list rows of another group."""
 _GROUP_OF = {name: group for group, (_, names) in _GROUPS.items() for name in names}
 _COUNTS = """
 SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
@@ -124,7 +124,7 @@ _CONFIRMED = "SELECT number FROM operation WHERE subject = ? AND verb = 'confirm
 _UNDONE = "SELECT operation FROM undone WHERE tx = ? ORDER BY operation"
 _SETTING = "SELECT value FROM setting WHERE name = ? ORDER BY number DESC LIMIT 1"
 _SETTING_AT = "SELECT value FROM setting WHERE name = ? AND tx <= ? ORDER BY number DESC LIMIT 1"
-_NUMBER = "(SELECT e.number FROM entity e WHERE e.id = ?1)"  # rows that came and went in the transaction have none, so its own numbers may differ
+_NUMBER = "(SELECT e.number FROM entity e WHERE e.id = ?1)"  # by id: the tables lack rows that came and went in the transaction, so its own numbers may differ
 _STANDINGS = statements.read("standings_of")
 _SHAKY = f"""
 SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = {_NUMBER} AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)
@@ -147,9 +147,7 @@ _SINCE = "SELECT number FROM operation WHERE tx >= ? ORDER BY tx, number LIMIT 1
 _REPLACING = ("supersedes", "corrects")
 _OF_THING = "entity = ?"
 _OF_SLOT = "entity IN (SELECT e.number FROM entity e WHERE e.key = ? AND e.scope = ?)"
-_MOST_BASES = (
-    32  # entities that are looked at to tell whether one is shaky; above that the transaction shows its rows
-)
+_MOST_BASES = 32  # entities visited to decide whether one is shaky; for more, the transaction writes its rows temporarily and reads those
 FEW_ROWS = 8  # rows of a thing or a slot that are read together
 _SAID_LATER = """
 SELECT EXISTS (
@@ -182,7 +180,7 @@ FROM json_each(?1) s
 
 
 def is_text(id: Any) -> bool:
-    """Return False for what is stored nowhere: no text, or one with a lone surrogate."""
+    """Return False for a value that no ledger can contain: not a string, or a string with a lone surrogate."""
     try:
         return isinstance(id, str) and id.encode() is not None
     except UnicodeEncodeError:
@@ -190,7 +188,7 @@ def is_text(id: Any) -> bool:
 
 
 class KnownKinds:
-    """Keeps the kinds of link that a store has defined, so that each is parsed once and not by each transaction."""
+    """Caches the kinds of link that a store has defined, so that not every transaction parses them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -198,13 +196,13 @@ class KnownKinds:
         self.promoted: list[str] = []
 
     def read_again(self, database: RowReader) -> None:
-        """Read all kinds, since some that were read are not kept."""
+        """Read all kinds again, after some of those that were read were not committed."""
         self.__init__()  # type: ignore[misc]
         [(count,)] = database.rows("SELECT defined & 1099511627775 FROM next_number")
         self.read_new(database, count)
 
     def read_new(self, database: RowReader, count: int) -> None:
-        """Read the kinds that were defined since."""
+        """Read the kinds that were defined since the last call. `count`: how many are defined now."""
         if count == self.count:
             return
         known, self.count = self.count, count
@@ -217,12 +215,12 @@ class KnownKinds:
 
 
 class WorkingSet(Index):
-    """Has what one transaction has looked at, and what it has changed. It lives as long as the SQL transaction that writes."""
+    """Holds what one transaction has read and changed. It lives as long as the SQL transaction that writes."""
 
     ids: NumbersByKey
     link_ids: NumbersByKey
     gone: NumbersByKey
-    changed: list[Instant]  # not before the last change of the rows of a thing
+    changed: list[Instant]  # an upper bound of the tx of the last change to a thing's rows
     closings: list[int]
     claims_of: list[list[int]]
     prints: dict[str, list[int]]
@@ -238,15 +236,15 @@ class WorkingSet(Index):
     link_closings: list[int]
 
     def __init__(self, database: RowReader, kinds: KnownKinds, show: Callable[[], object]) -> None:
-        """Begin with nothing read. Outside of a transaction it reads what is committed.
+        """Start empty. Outside of a transaction it reads committed rows.
 
         Args:
-            database: of the trunk, or of a branch.
-            kinds: the kinds of link of that line that are known.
-            show: writes as rows what the transaction has done so far.
+            database: reads the rows of the trunk, or of a branch.
+            kinds: the kinds of link defined on that line, as far as they are known.
+            show: writes the changes of the transaction so far as rows, so that statements see them.
         """
         self._database, self._show, self.line = database, show, database.line
-        # for what is held here: if that held this, all would stay until Python collects cycles
+        # columns refer to this object weakly: strong references would form cycles that stay until the garbage collector runs
         self._me: WorkingSet = proxy(self)
         self.lineage = database.line.lineage
         self.read_line(database)
@@ -256,44 +254,42 @@ class WorkingSet(Index):
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.read_new(database, defined)
         self.kinds, self.promoted = kinds.kinds[:], kinds.promoted[:]
-        # settings that the transaction has changed; the last of a name counts
+        # settings changed by the transaction; the last entry of a name counts
         self.settings: list[dict[str, Any]] = []
-        # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
+        # rows with at least these numbers were added by the transaction; the tables may have such numbers too at its end
         self._stored = Mark(things, versions, rows, 0, links, claims, link_rows, 0, ops, seen)
         self._things, self._versions, self._periods = things, versions, rows
         self._links, self._ops = links, ops
         self._last = self.last_tx = last or 0
-        self._has_written = False  # whether the rows have what the transaction did
-        # takes back what was done, beside the columns, step by step
+        self._has_written = False  # True once the rows contain what the transaction did
+        # undoes, step by step, the changes made outside the columns
         self._undo: list[Callable[[], object]] = []
-        # source, kind, target -> links that were read before a transaction asks
+        # (source, kind, target) -> the stored links that were read
         self._stored_links: dict[tuple[int, str, int], list[int]] = {}
-        # from when on stored things were believed before the transaction
+        # the first valid_from believed of stored things, before the transaction
         self._starts: dict[int, Instant | None] = {}
-        self._newest: dict[int, int] = {}  # of stored things: the stored version with the highest number
+        self._newest: dict[int, int] = {}  # stored things: the stored version with the highest ordinal
         self._settings_read: dict[str, Any] = {}
-        self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
-        self._held: dict[tuple[str, str], BelievedRows] = {}  # what slots hold now, by valid_from
-        self._said: dict[int, list[Said]] = {}  # what was said last of things, see `said`
-        self._turned: list[tuple[int, Gap]] = []  # what the transaction has turned, each with its thing
-        # of what the transaction has changed more than that it is new: how it stands, or what it rests on
+        self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in each slot
+        self._held: dict[tuple[str, str], BelievedRows] = {}  # what slots believe now, by valid_from
+        self._said: dict[int, list[Said]] = {}  # the latest version over each period of a thing, see `said`
+        self._turned: list[tuple[int, Gap]] = []  # changes of content by the transaction, each with its thing
+        # entities whose standing or foundations the transaction has changed, other than by adding them
         self._touched: dict[int, int] = {}  # each with the last operation by then
         self._is_undoing = False
-        self._given_end: dict[int, bool] = {}  # whether things were added with a given end
+        self._given_end: dict[int, bool] = {}  # True for things that were added with a given end
         self._kinds_before = len(self.kinds)
         self._kinds_read: tuple[int, Mapping[str, frozenset[str]], frozenset[str]] | None = None
-        # of each group: how many rows are committed, and with those of the transaction
+        # rows of each group: how many are committed, and how many there are with those of the transaction
         self._kept = dict(
             zip(_GROUPS, (things, versions, rows, links, claims, link_rows, ops, seen), strict=True)
         )
         self._counts = {group: Count(count) for group, count in self._kept.items()}
-        self._groups: dict[
-            str, list[LoadedColumn]
-        ] = {}  # the columns of each group of which one was asked for
+        self._groups: dict[str, list[LoadedColumn]] = {}  # the columns of each group that was used
         self.closings, self.link_closings = [], []
 
     def __getattr__(self, name: str) -> Any:
-        """Make a column with the others of its group, or what leads from ids and things to rows, when it is first asked for: most verbs need few of them."""
+        """Create on first access all columns of the group that has this one, or a dictionary from ids or things to rows. Most verbs need few of them."""
         if name in _GROUP_OF:
             self._columns(_GROUP_OF[name])
         elif name in _LEADING:
@@ -303,7 +299,7 @@ class WorkingSet(Index):
         return vars(self)[name]
 
     def _columns(self, group: str) -> list[LoadedColumn]:
-        """Return the columns of a group of `Mark`."""
+        """Return the columns of a group of `Mark`, created on first use."""
         columns = self._groups.get(group)
         if columns is None:
             count, names = self._counts[group], _GROUPS[group][1]
@@ -320,7 +316,7 @@ class WorkingSet(Index):
 
     @property
     def resting(self) -> Mapping[str, frozenset[str]]:
-        """Return the kinds of link by which one end rests on the other, each with the falls that shake it."""
+        """Return the kinds of link by which one end rests on the other, each with the words of the falls that shake it."""
         return self._of_kinds()[1] if self.kinds else RESTS
 
     @property
@@ -329,7 +325,7 @@ class WorkingSet(Index):
         return self._of_kinds()[2] if self.kinds else _SYMMETRIC
 
     def _of_kinds(self) -> tuple[int, Mapping[str, frozenset[str]], frozenset[str]]:
-        """Return how many custom kinds there are, `resting` and `symmetric`."""
+        """Return the number of custom kinds, `resting` and `symmetric`."""
         found, kinds = self._kinds_read, self.kinds
         if found is None or found[0] != len(kinds):
             rests = {kind["name"]: frozenset(kind["rests"]) for kind in kinds if kind.get("rests")}
@@ -338,7 +334,7 @@ class WorkingSet(Index):
         return found
 
     def mark(self) -> Mark:
-        """Return how many rows are committed."""
+        """Return the numbers of committed rows."""
         return self._stored
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
@@ -347,7 +343,7 @@ class WorkingSet(Index):
     # ------------------------------------------------------------------ what is read
 
     def _take(self, group: str, condition: str, *values: Any) -> list[int]:
-        """Read rows of a group of `Mark`. Returns their numbers, without those that the transaction has added."""
+        """Read rows of a group of `Mark` into its columns. Return their numbers, without rows that the transaction has added."""
         columns, found = self._columns(group), []
         stored = self._kept[group]
         for number, *read in self._rows(f"SELECT number, {_GROUPS[group][0]} WHERE {condition}", *values):
@@ -360,7 +356,7 @@ class WorkingSet(Index):
             changed: Any = self.changed
             for ent in found:
                 self.ids[self.names[ent]] = ent
-                changed.setdefault(ent, self._last)  # nothing was changed later
+                changed.setdefault(ent, self._last)  # an upper bound
         elif group == "links":
             self.link_ids.update((self.l_name[link], link) for link in found)
         return found
@@ -372,19 +368,19 @@ class WorkingSet(Index):
         return self._take("entities", "key = ? AND scope = ? ORDER BY number", *slot)
 
     def prepare_ids(self, ids: Iterable[str]) -> None:
-        """Read which things have ids. Each is looked for once."""
+        """Read which things have these ids, with one statement. Later lookups of the ids find the result."""
         wanted = {id for id in ids if not dict.__contains__(self.ids, id) and id not in self.ids.absent}
         if asked := [id for id in wanted if is_text(id)]:
             self._take("entities", _OF_IDS, orjson.dumps(asked).decode())
         self.ids.absent |= {id for id in wanted if not dict.__contains__(self.ids, id)}
 
     def prepare_rows(self, rows: Iterable[int]) -> None:
-        """Read rows of periods."""
+        """Read these rows of periods, with one statement."""
         if missing := [row for row in rows if row < self._periods and row not in self.r_ent]:
             self._take("rows", _OF_NUMBERS, orjson.dumps(missing).decode())
 
     def prepare_things(self, ents: Iterable[int]) -> None:
-        """Read what is believed of things, and what else a verb that describes them asks. Of many rows it reads those that it needs when it asks."""
+        """Read what is believed of things and what else a verb that describes them needs. Things with more than `FEW_ROWS` rows are read in parts later."""
         new = [ent for ent in ents if ent < self._things and ent not in self._newest]
         if not new:
             return
@@ -407,7 +403,7 @@ class WorkingSet(Index):
         self._take("versions", _OF_NUMBERS, orjson.dumps([ver for ver in versions if ver >= 0]).decode())
 
     def prepare_links(self, ids: Iterable[str], ends: Iterable[tuple[int, str, int]]) -> None:
-        """Read which links have ids, which links say that one thing is linked to another, and what is believed of those."""
+        """Read the links that have these ids, the links that connect these (source, kind, target), and the first valid_from believed of their ends."""
         wanted = {id for id in ids if not dict.__contains__(self.link_ids, id)}
         if asked := [id for id in wanted if is_text(id)]:
             self._take("links", _OF_IDS, orjson.dumps(asked).decode())
@@ -430,7 +426,7 @@ class WorkingSet(Index):
         return rows[0][0] if rows else None
 
     def _find_alias(self, alias: tuple[str, int, str]) -> int | None:
-        """Return the version that a merge took from a branch, where it had that number."""
+        """Return the version on this line that a merge took from a branch. `alias`: the branch, the version's number there, and the id of its thing."""
         branch, number, id = alias
         rows = self._rows(_ALIAS, id, branch, number)
         return rows[0][0] if rows else None
@@ -444,7 +440,7 @@ class WorkingSet(Index):
         )
 
     def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int] = ()) -> BelievedRows:
-        """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
+        """Return the rows believed of a thing or in a slot. `changed`: the rows that the transaction has opened or closed there."""
 
         def read(condition: str, order: str, limit: int, *more: Any) -> list[int]:
             return me._take(
@@ -475,15 +471,17 @@ class WorkingSet(Index):
         )
 
     def _events_alike(self, printed: str) -> list[int]:
-        """Return the events with a fingerprint and a scope, in the order in which they were recorded."""
+        """Return the events with a fingerprint and a scope, in the order of recording."""
         found = []
         for fingerprint in {printed, printed.partition("\0")[0]}:
-            begins = orjson.dumps(fingerprint)[1:65]  # with the quotation mark at its end where it is short
+            begins = orjson.dumps(fingerprint)[
+                1:65
+            ]  # includes the closing quotation mark if the fingerprint is shorter than 64 bytes
             for ent, data in self._rows(_ALIKE, begins, begins[:-1] + bytes([begins[-1] + 1])):
                 body = orjson.loads(data)
                 is_one = (
                     "fingerprint" in body and "authorized" not in body
-                )  # metadata may have that field too
+                )  # metadata may have a field of that name too
                 if ent < self._things and is_one and print_of(body) == printed:
                     found.append(ent)
         return sorted(found)
@@ -497,7 +495,7 @@ class WorkingSet(Index):
     # ------------------------------------------------------------------ what needs no whole list
 
     def saying(self, source: int, kind: str, target: int) -> list[int]:
-        """Return every link ever made that says `source kind target`, in order."""
+        """Return every link ever made from `source` to `target` of a kind, in order of recording."""
         known, ends = list[int](), (source, kind, target)
         if source < self._things and target < self._things:
             if ends not in self._stored_links:
@@ -510,7 +508,7 @@ class WorkingSet(Index):
         ]
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
-        """Return the links of some kinds on one side of an entity, in order."""
+        """Return the links of some kinds on one side of an entity, in order of recording."""
         column, added = ("source", self.out.added) if side is self.out else ("target", self.into.added)
         links: list[int] = []
         if ent < self._things and kinds:
@@ -519,11 +517,11 @@ class WorkingSet(Index):
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
     def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken, Instant]]:
-        """Return what is stated of the values of a slot over a part of a period and does not hold, each with its entity, and since when that is stated."""
+        """Return the parts stated of values of a slot that do not hold, within a period. Each has its entity, the part, and the start of what is stated."""
         known = {*dict.keys(self.taken), *dict.keys(self.now_of)}
         looked_at = {
             ent for ent in known if ent < len(self.key) and self.slot_of(ent) == slot
-        }  # no verb that was taken back
+        }  # without things of a verb that was undone
         found = []
         for ent, *piece, start, is_given in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0]):
             if ent < self._things and ent not in looked_at:
@@ -537,26 +535,26 @@ class WorkingSet(Index):
         return found
 
     def slot_of(self, ent: int) -> tuple[str, str] | None:
-        """Return the key and the scope of a value of a slot, None for another thing."""
+        """Return the key and scope of a value of a slot; None for another thing."""
         key = self.key[ent]
         return None if key is None else (key, self.scope[ent])
 
     def stated_start(self, ent: int) -> Instant | None:
-        """Return the first valid_from stated of an entity, whether it holds there or not."""
+        """Return the first valid_from stated of an entity, whether or not it holds there; None if nothing is stated."""
         first = self.now_of[ent][:1]
         starts = [self.r_from[row] for row in first]
         starts += [start for ver, start, _ in self.taken.get(ent, ()) if ver != ENDED]
         return min(starts, default=None)
 
     def stated_end(self, ent: int) -> Instant | None:
-        """Return the last valid_to stated of an entity, whether it holds until then or not."""
+        """Return the last valid_to stated of an entity, whether or not it holds until then; None if nothing is stated."""
         last = self.now_of[ent].last_before(OPEN)
         ends = [] if last < 0 else [self.r_to[last]]
         ends += [stop for ver, _, stop in self.taken.get(ent, ()) if ver != ENDED]
         return max(ends, default=None)
 
     def stated_over(self, ent: int, period: Period) -> list[Period]:
-        """Return the parts of a period over which something is stated of an entity, whether it holds there or not. An event that was taken back states nothing."""
+        """Return the parts of a period over which something is stated of an entity, whether or not it holds. A retracted event states nothing."""
         spans = [(self.r_from[row], self.r_to[row]) for row in self.over(self.now_of[ent], period)]
         kept = () if self.is_event[ent] else self.taken.get(ent, ())
         spans += [(start, stop) for ver, start, stop in kept if ver != ENDED]
@@ -572,17 +570,17 @@ class WorkingSet(Index):
         return self._given_end[ent]
 
     def ended_over(self, ent: int, period: Period) -> list[Period]:
-        """Return the parts of a period that an `end` took of a value of a slot."""
+        """Return the parts of a period that an `end` removed from a value of a slot."""
         spans = [(start, stop) for ver, start, stop in self.taken.get(ent, ()) if ver == ENDED]
         return [(max(a, period[0]), min(b, period[1])) for a, b in spans if a < period[1] and period[0] < b]
 
     def note_given_end(self, ent: int) -> None:
-        """Note that a node was added with a given end."""
+        """Record that a node was added with a given end."""
         self._given_end[ent] = True
         self._undo.append(partial(dict.pop, self._given_end, ent, None))
 
     def held(self, slot: tuple[str, str]) -> BelievedRows:
-        """Return the rows that a slot holds now, by valid_from: no two overlap."""
+        """Return the rows believed in a slot now, by valid_from. No two of them overlap."""
         found = self._held.get(slot)
         if found is None:
             changed = self._in_slots.get(slot, ())
@@ -591,7 +589,7 @@ class WorkingSet(Index):
         return found
 
     def start(self, ent: int, tx: Instant) -> Instant | None:
-        """Return the first valid_from believed of an entity, None when nothing is believed."""
+        """Return the first valid_from believed of an entity; None if nothing is believed."""
         if tx < self.changed[ent]:
             return super().start(ent, tx)
         if ent in self._starts and self.changed[ent] == self._last < tx:
@@ -611,13 +609,13 @@ class WorkingSet(Index):
         return super().believed(ent, tx) if tx < self.changed[ent] else list(self.now_of[ent])
 
     def over(self, rows: BelievedRows, period: Period) -> list[int]:
-        """Return those of some rows, which are apart from each other, that hold over a part of a period."""
+        """Return the rows that overlap a period. The given rows must not overlap each other."""
         first = rows.last_before(period[0] + 1)
         before = [first] if first >= 0 and self.r_to[first] > period[0] else []
         return before + rows.between(period[0] + 1, period[1])
 
     def newest_version(self, ent: int) -> int:
-        """Return the version with the highest number that an entity had before the transaction; -1: none."""
+        """Return the version with the highest ordinal that an entity had before the transaction, or -1."""
         if ent >= self._things:
             return -1
         if ent not in self._newest:
@@ -627,16 +625,16 @@ class WorkingSet(Index):
         return self._newest[ent]
 
     def fresh_version(self, ent: int) -> int:
-        """Return the version of an entity that the transaction has added last; -1: none."""
+        """Return the version of an entity that the transaction added last, or -1."""
         versions = self.versions_of.added.get(ent)
         return versions[-1] if versions else -1
 
     def fresh_rows(self, ent: int) -> Iterator[int]:
-        """Return the rows of an entity that the transaction has added, the last one first."""
+        """Return the rows of an entity that the transaction has added, newest first."""
         return reversed(self.rows_of.added.get(ent, []))
 
     def said_over(self, ent: int, span: Period) -> Iterable[Said]:
-        """Return what was said of an entity last over the parts of a period, in order. The first and the last piece may reach beyond it."""
+        """Return the latest version over each part of a period, in order. The first and last piece may extend beyond the period."""
         rows = self.over(self.now_of[ent], span) if ent < self._things else []
         pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in rows[: FEW_ROWS + 1]]
         if 0 < len(pieces) <= FEW_ROWS and pieces[0][0] <= span[0] and pieces[-1][1] >= span[1]:
@@ -646,7 +644,7 @@ class WorkingSet(Index):
         return between(self.said(ent), *span)
 
     def said(self, ent: int) -> list[Said]:
-        """Return what was said of an entity last, over each period of which anything was ever said, whether it is believed or not; in order."""
+        """Return the latest version over each period in which an entity was ever described, believed or not, in order."""
         found = self._said.get(ent)
         if found is None:
             rows = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in self.rows_of[ent]]
@@ -656,7 +654,7 @@ class WorkingSet(Index):
         return found
 
     def _latest(self, every: Iterable[Any]) -> list[Said]:
-        """Write versions in the order of the operations, each over all of its periods."""
+        """Apply versions in the order of their operations, each over all of its periods. Return the latest one over each period."""
         spans: dict[int, list[Period]] = {}
         for start, stop, ver in sorted(every, key=lambda one: (self.v_op[one[2]], *one)):
             spans.setdefault(ver, []).append((start, stop))
@@ -668,22 +666,22 @@ class WorkingSet(Index):
         return found
 
     def say(self, ent: int, ver: int, period: Period) -> None:
-        """Note that a version was said over a period."""
+        """Record that a version was stated over a period."""
         if ent in self._said:
             write(self._said[ent], (*period, ver))
 
     def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
-        """Return the periods over which each version since `mark` was said last, without those of rows that the transaction will keep."""
+        """Return where each version added since `mark` is the latest one, without the time shown by rows that the transaction keeps."""
         fresh = self.rows_of.added.get(ent, [])
         if not fresh or (ent not in self.ghosts and all(self.r_close[row] < 0 for row in fresh)):
-            return {}  # those rows show all that was said
+            return {}  # those rows show all of it
         kept: dict[int, BelievedRows] = defaultdict(lambda: BelievedRows(self.r_from.__getitem__))
         for row in fresh:
             if self.r_close[row] < 0:
                 kept[self.r_ver[row]].insert(row)
         pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in fresh]
         pieces += [(start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
-        # nothing that was said before is over any of it
+        # no earlier version covers any of it
         said = self._latest(piece for piece in pieces if piece[2] >= mark.versions)
         found: dict[int, list[Period]] = {}
         begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
@@ -694,7 +692,7 @@ class WorkingSet(Index):
         return found
 
     def _is_said_later(self, ent: int, start: Instant, stop: Instant, ver: int, span: Period) -> bool:
-        """Return False if nothing was said of an entity after a version that is believed over a part of a period."""
+        """Return False if no later version was stated over the given part of a version that is believed."""
         if self.fresh_version(ent) > ver or (
             self.undone_by and not self.believed_op(self.v_op[ver], OPEN - 1)
         ):
@@ -707,14 +705,14 @@ class WorkingSet(Index):
         return bool(self._rows(_SAID_LATER, ent, *part, ver, self._periods)[0][0])
 
     def setting_at(self, name: str, tx: Instant) -> Any:
-        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
+        """Return the value of a setting at `tx`; None if it was not set by then."""
         if tx >= self._last:
             return self.setting(name)
         rows = self._rows(_SETTING_AT, name, tx)
         return orjson.loads(rows[0][0]) if rows else None
 
     def setting(self, name: str) -> Any:
-        """Return the setting of a name, None when it was never set."""
+        """Return the current value of a setting; None if it was never set."""
         for setting in reversed(self.settings):
             if name in setting:
                 return setting[name]
@@ -726,7 +724,7 @@ class WorkingSet(Index):
         return self._settings_read[name]
 
     def ids_beside(self, id: str, table: str = "entity") -> list[str]:
-        """Return the ids of things, or of links, that a misspelt one may mean: of many those beside it in order, so that this costs the same in any store."""
+        """Return ids of things or links that a misspelt id may mean. In a large store these are its neighbours in sort order, so the cost is constant."""
         names, count = (self.names, self._things) if table == "entity" else (self.l_name, self._links)
         fresh = [names[number] for number in range(count, len(names))]
         first = self._rows(
@@ -745,11 +743,11 @@ class WorkingSet(Index):
     # ------------------------------------------------------------------ what a transaction did
 
     def _visible(self, statement: str, *values: Any) -> Iterator[dict[str, Any]]:
-        """Give the heads of lines of the chain that this line of belief has, of those that a statement finds."""
+        """Yield the heads of chain lines found by a statement that belong to this line of belief."""
         for *row, op in self._rows(statement, *values):
             if op is not None:
                 head = checked_head(self._database, *row)
-                # else it forgets on the trunk what a branch has too
+                # the others forget on the trunk what a branch has too
                 if (head.get("branch") is None) == TRUNK.is_own(op):
                     yield head
 
@@ -758,7 +756,7 @@ class WorkingSet(Index):
         return self._written_at("operation", self.o_tx, tx)
 
     def ops_beside(self, tx: Instant) -> list[int]:
-        """Return the last committed operation before an instant, and the first one from then on, where there are such."""
+        """Return the last committed operation before an instant and the first one from then on, as far as they exist."""
         return [op for statement in (_BEFORE, _SINCE) for (op,) in self._rows(statement, tx)]
 
     def instants_between(self, first: Instant, stop: Instant) -> list[Instant]:
@@ -774,12 +772,12 @@ class WorkingSet(Index):
         return self._written_at("link_period", self.k_tx, tx)
 
     def link_rows_after(self, tx: Instant) -> list[range]:
-        """Return the rows of links that were opened after an instant."""
+        """Return the rows of links opened after an instant, as ranges."""
         parts = self.line.numbers("link_period", len(self.k_tx))
         return [range(bisect_right(self.k_tx, tx, part.start, part.stop), part.stop) for part in parts]
 
     def _written_at(self, table: str, instants: Any, tx: Instant) -> range:
-        """Return the rows of a table that a transaction wrote, by the column of their instants."""
+        """Return the rows of a table that a transaction wrote, found by bisecting the column of their instants."""
         for part in self.line.numbers(table, len(instants)):
             first = bisect_left(instants, tx, part.start, part.stop)
             if first < part.stop and instants[first] == tx:
@@ -787,13 +785,13 @@ class WorkingSet(Index):
         return range(0)
 
     def closed_at(self, tx: Instant) -> tuple[list[int], list[int]]:
-        """Return the rows of things, and of links, that a transaction closed, in order."""
+        """Return the rows of things and the rows of links that a transaction closed, in order."""
         heads, number = list(self._visible(_HEADS, tx)), self.line.row
         rows = [number("period", row) for head in heads for row, _ in head.get("closed", ())]
         return rows, [number("link_period", row) for head in heads for row, _ in head.get("link_closed", ())]
 
     def taken_at(self, tx: Instant) -> dict[int, tuple[list[Taken], list[Taken]]]:
-        """Return what was stated and did not hold, before and after a transaction, of the entities of which it changed that."""
+        """Return the entities whose parts stated but not holding were changed by a transaction, each with these parts before and after it."""
         found: dict[int, tuple[list[Taken], list[Taken]]] = {}
         ents: set[int] = set()
         for head in self._visible(_HEADS, tx):
@@ -808,13 +806,13 @@ class WorkingSet(Index):
         return found
 
     def settings_at(self, tx: Instant) -> dict[str, tuple[Any, Any]]:
-        """Return the settings that a transaction changed, by name: what each was before, and what it left."""
+        """Return the settings that a transaction changed: name -> (value before, value after)."""
         changed = [setting for head in self._visible(_HEADS, tx) for setting in head.get("settings", ())]
         left = {name: value for setting in changed for name, value in setting.items()}
         return {name: (self.setting_at(name, tx - 1), value) for name, value in left.items()}
 
     def known_numbers(self) -> KnownNumbers:
-        """Return the numbers of what was read of the rows. Those of what the transaction adds are not among them: the rows may get others."""
+        """Return the numbers of the rows that were read. Rows that the transaction adds are left out: the tables may give them other numbers."""
         read = {
             group: [number for number in columns[0] if number < self._kept[group]]
             for group, columns in self._groups.items()
@@ -842,7 +840,7 @@ class WorkingSet(Index):
         return bool(self._rows(_SUPERSEDED, self.names[ent], valid, tx)[0][0])
 
     def written_standing(self, ent: int, valid: Instant, tx: Instant) -> str | None:
-        """Return how an entity stands at (valid, tx) by the rows that the transaction has written, as a view reads it; None before that, and of a new one."""
+        """Return the standing of an entity at (valid, tx) by the rows that the transaction has written. None before they are written, and for a new entity."""
         if not self._has_written or ent >= self._things:
             return None
         numbers = orjson.dumps([ent]).decode()
@@ -850,16 +848,16 @@ class WorkingSet(Index):
         return found
 
     def note_written(self) -> None:
-        """Note that the transaction has written its rows."""
+        """Record that the transaction has written its rows."""
         self._has_written = True
 
     def is_shaky(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Return True if an entity that stands at (valid, tx) is shaky, by the rows of `shaky`.
 
-        A transaction writes its rows at its end. Before that, it shows them where what it did may matter.
+        A transaction writes its rows at its end. If an earlier change may matter here, it writes them temporarily first.
         """
         if ent >= self._things and not (self.out.added.get(ent) or self.into.added.get(ent)):
-            return False  # it is new, and rests on nothing
+            return False  # it is new and rests on nothing
         if not self._has_written:
             if self._is_unshaken(ent, valid, tx):
                 return False
@@ -868,7 +866,7 @@ class WorkingSet(Index):
         return bool(self._rows(_SHAKY, self.names[ent], valid, tx)[0][0])
 
     def _is_unshaken(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Return True if an entity is surely not shaky: the transaction has looked at it after it changed what the entity rests on, or has made it."""
+        """Return True if an entity is surely not shaky: the transaction rechecked it after changing its foundations, or added it on sound ones."""
         if self._is_undoing or len(self.kinds) > self._kinds_before:
             return False
         if ent >= self._things and all(
@@ -886,19 +884,19 @@ class WorkingSet(Index):
         return len(found) <= _MOST_BASES and last <= looked
 
     def _looked(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Return the operation that rechecked an entity last, of this transaction: a confirmation, or a change of its content at an instant."""
+        """Return the last operation that rechecked an entity at an instant: a confirmation, or a change of its content by this transaction."""
         changed = (op for of, (_, start, stop, op) in self._turned if of == ent and start <= valid < stop)
         return max((self.confirmed_last(ent, tx), *changed))
 
     def _is_untouched(self, ent: int) -> bool:
-        """Return True if the transaction has changed nothing of an entity, nor of what it rests on: the stored rows say whether it is shaky."""
+        """Return True if the transaction changed neither an entity nor its foundations, so that the stored rows tell whether it is shaky."""
         if self._is_undoing or len(self.kinds) > self._kinds_before or ent >= self._things:
             return False
         found = self._foundations(ent)
         return len(found) == 1 or (len(found) <= _MOST_BASES and self._touched.keys().isdisjoint(found))
 
     def _foundations(self, ent: int) -> set[int]:
-        """Return an entity with all that it ever rested on, directly or not, or more than `_MOST_BASES` of those."""
+        """Return an entity and all that it ever rested on, directly or indirectly. Stops once there are more than `_MOST_BASES`."""
         found, waiting = {ent}, [ent]
         while waiting and len(found) <= _MOST_BASES:
             bases = set(self._bases(waiting.pop())) - found
@@ -907,7 +905,7 @@ class WorkingSet(Index):
         return found
 
     def _bases(self, ent: int) -> list[int]:
-        """Return the entities that an entity ever rested on."""
+        """Return the entities that an entity ever rested on directly."""
         below = [kind for kind in self.resting if kind not in UPHOLDING]
         above = [kind for kind in self.resting if kind in UPHOLDING]
         return [self.l_tgt[link] for link in self.of_kinds(self.out, ent, below)] + [
@@ -918,7 +916,7 @@ class WorkingSet(Index):
         self._touched.update(dict.fromkeys(ents, len(self.o_tx) - 1))
 
     def _touch_ends(self, link: int) -> None:
-        """Note that a link was changed."""
+        """Record that the standing or foundations of a link's ends were changed."""
         kind, source, target = self.l_kind[link], self.l_src[link], self.l_tgt[link]
         if kind in _REPLACING:
             self._touch(source, target)
@@ -928,7 +926,7 @@ class WorkingSet(Index):
     # ------------------------------------------------------------------ growing
 
     def lengths(self) -> Mark:
-        """Return how many rows there are of each group, with those of the transaction."""
+        """Return the number of rows of each group, including those of the transaction."""
         things, versions, rows, links, claims, link_rows, ops, seen = (
             count.rows for count in self._counts.values()
         )
@@ -936,11 +934,11 @@ class WorkingSet(Index):
         return Mark(things, versions, rows, closed, links, claims, link_rows, links_closed, ops, seen)
 
     def steps(self) -> int:
-        """Return how many steps of the transaction can be taken back, for `undo`."""
+        """Return the number of undoable steps so far, for `undo`."""
         return len(self._undo)
 
     def undo(self, mark: Mark, steps: int) -> None:
-        """Take back what was done since there were that many rows and steps."""
+        """Undo all changes since the rows and steps had these numbers, from `lengths` and `steps`."""
         while len(self._undo) > steps:
             self._undo.pop()()
         for group, count in self._counts.items():
@@ -956,7 +954,7 @@ class WorkingSet(Index):
         self._kinds_read = None
 
     def _append(self, group: str, *values: Any) -> int:
-        """Add a row to the columns of a group of `Mark`. Returns its number."""
+        """Add a row to the columns of a group of `Mark`. Return its number."""
         count = self._counts[group]
         number = count.rows
         for column, value in zip(self._groups.get(group) or self._columns(group), values, strict=True):
@@ -970,7 +968,7 @@ class WorkingSet(Index):
         self._undo.append(partial(lists.drop, key))
 
     def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
-        """Add a thing."""
+        """Add a thing. Return its number."""
         ent = self._append("entities", name, event, kind, key, scope, tx, tx)
         if key is not None:
             self.push(self.slots, (key, scope), ent)
@@ -979,13 +977,13 @@ class WorkingSet(Index):
         return ent
 
     def add_version(self, ent: int, number: int, pos: int, length: int, op: int = -1) -> int:
-        """Add a version of a thing."""
+        """Add a version of a thing. Return its number."""
         ver = self._append("versions", ent, number, pos, length, op)
         self.push(self.versions_of, ent, ver)
         return ver
 
     def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
-        """Believe a version over a period from now on."""
+        """Open a row: believe a version over a period from `tx` on. Return the row's number."""
         ent = self.v_ent[ver]
         if self.v_op[ver] < 0:
             self.v_op[ver] = op
@@ -999,7 +997,7 @@ class WorkingSet(Index):
         return row
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:
-        """Believe a row no longer."""
+        """Close a row: it is not believed from `tx` on."""
         ent = self.r_ent[row]
         self._touch(ent)
         self._note_in_slot(row)
@@ -1013,7 +1011,7 @@ class WorkingSet(Index):
         ends[row], closes[row] = OPEN, -1
 
     def _change_believed(self, change: Change, back: Change, row: int) -> None:
-        """Change the rows believed of a thing, and those of its slot."""
+        """Update the rows believed of a thing, and those of its slot. `back` undoes `change`."""
         now = self.now_of[self.r_ent[row]]
         change(now, row)
         self._undo.append(partial(back, now, row))
@@ -1022,7 +1020,7 @@ class WorkingSet(Index):
             change(self._held[slot], row)
 
     def add_link(self, name: str, source: int, kind: str, target: int) -> int:
-        """Add a link."""
+        """Add a link. Return its number."""
         link = self._append("links", name, kind, source, target, [], [])
         self.push(self.out, source, link)
         self.push(self.into, target, link)
@@ -1042,7 +1040,7 @@ class WorkingSet(Index):
         place: tuple[int, int],
         op: int = -1,
     ) -> int:
-        """Add what is said of a link. `said`: its strength, whether it is inferred, whether it states history, and who made it; `place`: of its body."""
+        """Add a claim about a link. `said`: its strength, is_inferred, is_history and creator; `place`: the number and length of its body."""
         claim = self._append("claims", link, number, *said, *place, op)
         claims = self.claims_of[link]
         claims.append(claim)
@@ -1050,7 +1048,7 @@ class WorkingSet(Index):
         return claim
 
     def open_link_row(self, claim: int, period: Period, tx: Instant, op: int) -> int:
-        """Believe a claim over a period from now on."""
+        """Open a row of a link: believe a claim over a period from `tx` on. Return the row's number."""
         link = self.c_link[claim]
         if self.c_op[claim] < 0:
             self.c_op[claim] = op
@@ -1063,14 +1061,14 @@ class WorkingSet(Index):
         return row
 
     def close_link_row(self, row: int, tx: Instant, op: int) -> None:
-        """Believe a row of a link no longer."""
+        """Close a row of a link: it is not believed from `tx` on."""
         self._touch_ends(self.k_link[row])
         self.k_end[row], self.k_close[row] = tx, op
         self.link_closings.append(row)
         self._undo.append(partial(self._reopen, self.k_end, self.k_close, row))
 
     def set_taken(self, ent: int, pieces: list[Taken]) -> None:
-        """Set what is stated of an entity and does not hold."""
+        """Set the parts that are stated of an entity but do not hold."""
         before = self.taken.get(ent)
         self.taken[ent] = pieces
         back = (
@@ -1081,7 +1079,7 @@ class WorkingSet(Index):
         self._undo.append(back)
 
     def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
-        """Add an occurrence at `at` to an existing event."""
+        """Add an occurrence of an existing event at the instant `at`."""
         rows = self.seen_of[ent]
         before = rows[-1] if rows else -1
         first = at if before < 0 else min(at, self.s_first[before])
@@ -1089,13 +1087,13 @@ class WorkingSet(Index):
         self.push(self.seen_of, ent, self._append("seen", ent, at, tx, op, first, last))
 
     def note_print(self, ent: int, body: dict[str, Any]) -> None:
-        """Note the fingerprint of the event that was recorded last."""
+        """Record the fingerprint of an event, so that later events of the transaction find it."""
         fingerprint = fingerprint_of(body)
         if fingerprint is not None:
             self.push(self.prints, fingerprint, ent)
 
     def add_op(self, tx: Instant, verb: str, subject: str, author: str | None, pos: int, length: int) -> int:
-        """Add an operation."""
+        """Add an operation. Return its number."""
         op = self._append("ops", tx, verb, subject, author, pos, length)
         if verb == UNDO:
             self._is_undoing = True
@@ -1107,13 +1105,13 @@ class WorkingSet(Index):
         return op
 
     def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
-        """Add settings."""
+        """Add changed settings."""
         for setting in settings:
             self.settings.append(setting)
             self._undo.append(self.settings.pop)
 
     def forget(self, ent: int, op: int) -> None:
-        """Mark an entity as evicted or erased, at every coordinate. -1: one that only a branch knows."""
+        """Mark an entity as evicted or erased, at every coordinate. -1 (known on a branch only) is ignored."""
         if ent >= 0:
             self.gone[ent] = op
             self._undo.append(partial(dict.pop, self.gone, ent))
@@ -1130,7 +1128,7 @@ class WorkingSet(Index):
         self._undo.append(self._turned.pop)
 
     def turns_since(self, op: int) -> list[tuple[int, Gap]]:
-        """Return the turns by operations from number `op` on, each with its entity."""
+        """Return the content changes by operations from number `op` on, each with its entity."""
         return list(itertools.takewhile(lambda turned: turned[1][3] >= op, reversed(self._turned)))[::-1]
 
 
@@ -1155,4 +1153,4 @@ _LEADING: dict[str, Callable[[WorkingSet], Any]] = {
     "seen_of": lambda me: Lists(partial(WorkingSet._last_seen, me)),
     "prints": lambda me: Lists(partial(WorkingSet._events_alike, me)),
 }
-"""Make the dictionaries that lead from ids and things to rows."""
+"""Functions that create the dictionaries from ids and things to rows, by attribute name."""
