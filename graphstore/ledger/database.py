@@ -1,7 +1,7 @@
-"""Opens the SQLite file of a store and hands out its connections.
+"""Opens the SQLite file of a store and manages its connections.
 
-A thread reads and writes on one connection of its own, so what it has written does not empty its page cache. Who writes holds the write lock of the store:
-a lock on the file `lock`, which queues the processes that wait for it.
+Each thread reads and writes on one connection of its own, so that its writes do not empty its page cache. A writer holds the write lock of the store: a lock
+on the file `lock`, in which waiting processes queue.
 """
 
 from __future__ import annotations
@@ -31,64 +31,62 @@ from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.write_lock import WriteLock, moved
 from graphstore.values.period import OPEN, Instant
 
-SCHEMA = 8  # of release 0.1 the journal had schema 1
+SCHEMA = 8  # the journal of release 0.1 had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
 NAME, LOCK = "ledger.db", "lock"
-_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the message of an error may quote a schema that is damaged
-_BUSY = 10.0  # seconds a statement waits for SQLite's own locks, which are held for moments
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged schema that is not UTF-8
+_BUSY = 10.0  # seconds a statement waits for SQLite's own locks, which are held briefly
 _MAPPED = 1 << 30
-_STATEMENTS = 512  # kept prepared by a connection: at most 9 kB each, and only of those it has used
+_STATEMENTS = 512  # cached prepared statements per connection: at most 9 kB each, if they were used
 _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")
-_DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
+_DESCRIPTORS = 4  # file descriptors per connection: the ledger, its WAL, the index of the WAL, and its folder
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
 _SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
-_RETURNED = 1 << 20  # bytes that opening a ledger takes and gives back at once
+_RETURNED = 1 << 20  # bytes allocated and freed once when a ledger is opened
 _UNKNOWN = (-1, 0)  # the state of a file that a connection has not compared yet
-_LOOKS = 20  # so often a file is read beside its WAL
+_LOOKS = 20  # attempts to compare a file with its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
 _BODIES_BUT_HIDDEN = """
 CREATE TEMP VIEW body AS SELECT number, CASE WHEN number NOT IN (SELECT number FROM temp.hidden) THEN data END AS data, checksum FROM main.body
-"""  # a temporary view comes before the table of its name
+"""  # a temporary view hides the table of the same name
 
 Values = Sequence[Any] | Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class WritingCosts:
-    """What writing took in this process since it opened the ledger."""
+    """Counts what writing took in this process since it opened the ledger."""
 
     waits: list[int] = field(default_factory=lambda: [0] * (len(WAIT_BOUNDS) + 1))
-    """Turns by how long they were waited for, at most each of `WAIT_BOUNDS`, and longer."""
-    waited: float = 0.0  # seconds, of all turns
+    """Numbers of turns by their wait: one for each bound of `WAIT_BOUNDS` (at most so long), and one for longer waits."""
+    waited: float = 0.0  # seconds, in total
     refused: int = 0  # waits that ended in a LockedError
-    checkpoints: int = 0  # seen here, by any process: those between two looks count as one
+    checkpoints: int = 0  # checkpoints by any process, as seen here: several between two checks count as one
 
 
 class LedgerConnection(sqlite3.Connection):
-    """A connection that can be referred to weakly."""
+    """A connection that can be referenced weakly."""
 
-    may_write = False  # whether it was told how to commit
-    in_turn = False  # whether what is not committed may be read on it
+    may_write = False  # True once its durability is set
+    in_turn = False  # True while uncommitted rows may be read on it
 
 
 class _Access:
-    """Holds the connections of one thread. The thread holds `lock` while a statement runs, and during a whole snapshot or turn to write."""
+    """Holds the connections of one thread. The thread holds `lock` during a statement, and during a whole snapshot or turn to write."""
 
     def __init__(self) -> None:
         self.connection: LedgerConnection | None = None
-        self.second: LedgerConnection | None = None  # to write within a snapshot
-        self.writer: LedgerConnection | None = (
-            None  # that of the two on which this thread has its turn to write
-        )
+        self.second: LedgerConnection | None = None  # for writes within a snapshot
+        self.writer: LedgerConnection | None = None  # the one on which this thread has its turn to write
         self.lock = threading.RLock()
         self.in_snapshot = self.in_turn = False
-        # the file and what this thread has written, when they were last compared with what is known
+        # the data version of the file and the changes by this thread, at the last comparison
         self.state = _UNKNOWN
-        self.kept: dict[object, Any] = {}  # read in that state
+        self.kept: dict[object, Any] = {}  # values derived from that state
 
     def close(self) -> None:
-        """Close the connections. The next statement opens another one."""
+        """Close the connections. The next statement opens a new one."""
         for connection in (self.connection, self.second):
             if connection is not None:
                 connection.close()
@@ -97,13 +95,13 @@ class _Access:
 
 
 class SnapshotBlock:
-    """The block of `Database.snapshot`. A class and not a generator: each read of a store enters one."""
+    """Implements the block of `Database.snapshot`. It is a class and not a generator for speed: each read of a store enters one."""
 
     __slots__ = ("_access", "_connection", "_database")
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._connection: LedgerConnection | None = None  # None: nothing is to be ended
+        self._connection: LedgerConnection | None = None  # None: there is no transaction to end
 
     def __enter__(self) -> Database:
         database = self._database
@@ -143,9 +141,9 @@ class SnapshotBlock:
 
 
 class RowReader(Protocol):
-    """Fetches rows of one line of a ledger: of the trunk, or of a branch.
+    """Fetches rows of one line of belief: of the trunk, or of a branch.
 
-    `branch` is its name, None: of the trunk. What was done by `forked` was done on the trunk.
+    `branch` is the branch's name, None for the trunk. Transactions up to `forked` were made on the trunk.
     """
 
     file: Path
@@ -155,14 +153,14 @@ class RowReader(Protocol):
 
     @property
     def whole(self) -> RowReader:
-        """Return what fetches also the rows outside of the scopes to which this one is limited; itself where it is not."""
+        """Return the reader of all rows, also those outside of the scopes to which this one is limited. It is itself if it has no limit."""
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Fetch all rows of a statement."""
+        """Return all rows of a statement."""
 
 
 class Database:
-    """The file `ledger.db` of one store, open in this process."""
+    """The file `ledger.db` of one store, opened by this process."""
 
     line: LineNumbers = TRUNK
     branch: str | None = None
@@ -170,18 +168,18 @@ class Database:
 
     @property
     def whole(self) -> Database:
-        """Return itself: nothing of the ledger is hidden."""
+        """Return itself: it hides no rows."""
         return self
 
     def __init__(
         self, file: Path, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0
     ) -> None:
-        """Open a ledger that is there; `create` makes one.
+        """Open an existing ledger; `create` makes a new one.
 
-        Raises InvalidError for a file that is no ledger, EngineError for a newer ledger. Makes and changes nothing then.
+        Raises InvalidError if the file is not a ledger, EngineError if a newer release wrote it. Then nothing is created or changed.
         """
-        # Each temporary table of a statement takes 90 kB. glibc gives freed memory back to the system where more than 128 kB lie free at the end of the heap,
-        # so a statement could cost 50 page faults, four times what it costs else. That limit rises to twice the size of a block that was mapped and is freed.
+        # Each temporary table of a statement takes 90 kB. glibc returns free memory to the system once more than 128 kB are free at the end of the heap, so a
+        # statement could cost 50 page faults and take four times as long. Freeing a mapped block raises this limit to twice the block's size.
         bytearray(_RETURNED)
         self.file = file
         self.read_only = read_only
@@ -193,17 +191,19 @@ class Database:
         if self._real in _unsafe:
             raise self._forked_in_use()
         self._lock: WriteLock | None = None
-        self._place = Path(self._real)  # the file that is read: it, or a copy of it
-        # what the files were when they were opened as ones that nobody writes
+        self._place = Path(self._real)  # the file that is read: the ledger itself or a copy
+        # the state of read-only files when they were opened as immutable
         self._still: tuple[object, ...] | None = None
-        self._copy: tempfile.TemporaryDirectory[str] | None = None  # what is read where the files cannot be
+        self._copy: tempfile.TemporaryDirectory[str] | None = (
+            None  # read where SQLite cannot read the original
+        )
         self._threads = threading.local()
         self._accesses: weakref.WeakSet[_Access] = weakref.WeakSet()
-        self._since = 0.0  # when this process got the lock, by the clock of `time.perf_counter`
-        self._written_at = 0  # when the file was written last, in nanoseconds: only checkpoints write it
+        self._since = 0.0  # when this thread got the lock, by the clock of `time.perf_counter`
+        self._written_at = 0  # mtime of the file in nanoseconds; only checkpoints write the file
         self._writing = WritingCosts()
-        self._hidden: str | None = None  # the numbers of bodies that no read finds, as JSON
-        self.in_use = False  # whether connections stay open while this process forks
+        self._hidden: str | None = None  # the numbers of bodies that all reads must hide, as JSON
+        self.in_use = False  # True if connections stay open while this process forks
         try:
             self._check_plain()
             if read_only:
@@ -222,7 +222,7 @@ class Database:
     # ------------------------------------------------------------------ opening
 
     def _check_plain(self) -> None:
-        """Raise EngineError where SQLite would follow a link: changes of a file that has two names are lost, or harm what somebody else owns."""
+        """Raise EngineError if a file is a link. SQLite would follow it: changes to a file with two names get lost, or harm a file of another owner."""
         for end in ("", "-wal", "-shm"):
             try:
                 check_plain(Path(f"{self._real}{end}") if end else self.file)
@@ -232,7 +232,7 @@ class Database:
                 ) from error
 
     def _not_opened(self, error: Exception) -> EngineError:
-        """Return the error to raise where SQLite could not open a file: it does not tell why."""
+        """Return the error to raise if SQLite cannot open a file. SQLite does not give the reason, so it is determined here."""
         why = _missing_descriptors()
         if why is None and not os.access(self._real, os.R_OK if self.read_only else os.R_OK | os.W_OK):
             why = OSError(errno.EACCES, os.strerror(errno.EACCES))
@@ -259,9 +259,9 @@ class Database:
         self.check_schema(connection)
 
     def _check_wal(self, connection: LedgerConnection) -> None:
-        """Raise DamageError when the WAL is that of another ledger or of an earlier day. SQLite takes any WAL for that of the file beside it.
+        """Raise DamageError if the WAL belongs to another ledger or an earlier state of it. SQLite accepts any WAL beside a file.
 
-        A WAL that belongs to the file has all rows of the chain that the file has without it.
+        With its own WAL, the ledger has every row of the chain that the file has without it.
         """
         if not self.wal_size():
             return
@@ -272,7 +272,7 @@ class Database:
             digest, first = connection.execute(_DIGEST_AND_FIRST, last[:1]).fetchone()
             if digest == last[1] or (
                 digest is None and first is not None and first > last[0]
-            ):  # it was rewritten
+            ):  # the chain was rewritten
                 return
             if not left:
                 raise DamageError(
@@ -280,12 +280,12 @@ class Database:
                     f"row {last[0]} of the chain is not in it. Nothing was changed. Move it and {self.file.name}-shm elsewhere to open the ledger "
                     "without it, or restore a dump or a backup."
                 )
-            time.sleep(0.01)  # another process may be writing the WAL into the file
+            time.sleep(0.01)  # another process may be copying the WAL into the file
 
     def _last_without_wal(self) -> tuple[int, str] | None:
-        """Return the number and the digest of the last row of the chain in the file alone; None where it has none, or is being written."""
+        """Return the number and digest of the last row of the chain in the file without its WAL; None if it has none or is being written."""
         try:
-            # not mapped: a process that meanwhile cuts the file off would end this one
+            # not mapped: if another process truncates the file, a mapping would kill this process
             uri = f"{self._place.as_uri()}?mode=ro&immutable=1"
             with contextlib.closing(self._opened(uri, mapped=0)) as connection:
                 found: tuple[int, str] | None = connection.execute(_LAST).fetchone()
@@ -294,7 +294,7 @@ class Database:
             return None
 
     def check_schema(self, connection: LedgerConnection) -> None:
-        """Raise EngineError when another release has upgraded the ledger, or when it is only read and was not upgraded to this release."""
+        """Raise EngineError if another release has upgraded the ledger, or if it is opened read-only and needs an upgrade to this release."""
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         if found < SCHEMA and self.read_only:
             raise EngineError(
@@ -307,10 +307,10 @@ class Database:
             )
 
     def _find_readable(self) -> None:
-        """Decide how files are read that this process may not write.
+        """Decide how to read files that this process may not write. Raises EngineError.
 
-        SQLite reads a ledger in WAL mode only where it can use the file `-shm`. Where it cannot, a ledger without a WAL is opened as one that nobody writes.
-        One with a WAL is copied to a temporary folder, since SQLite ignores the WAL of such a file. Raises EngineError.
+        SQLite reads a ledger in WAL mode only if it can use the file `-shm`. If it cannot, a ledger without a WAL is opened as immutable. SQLite ignores the
+        WAL of an immutable file, so a ledger with a WAL is copied to a temporary folder.
         """
         try:
             with contextlib.closing(self._opened(self.uri())) as connection:
@@ -318,7 +318,7 @@ class Database:
             return
         except sqlite3.OperationalError as error:
             if not getattr(error, "sqlite_errorname", "").startswith(_DENIED):
-                return  # told by the check of the file
+                return  # the check of the file reports this error
             if _missing_descriptors() is not None:
                 raise self._not_opened(error) from error
         except _ERRORS:
@@ -337,12 +337,12 @@ class Database:
         self._still = state
 
     def _stat(self) -> tuple[object, ...]:
-        """Return the size and time of the ledger, and the size of its WAL."""
+        """Return the inode, size and mtime of the ledger, and the size of its WAL."""
         found = os.lstat(self._real)
         return found.st_ino, found.st_size, found.st_mtime_ns, self.wal_size()
 
     def uri(self, *, read_only: bool = True) -> str:
-        """Return the URI of the file for a connection of this process."""
+        """Return the URI by which this process opens the file."""
         if self._still is not None:
             query = "ro&immutable=1" if self._copy is None else "rw"
         else:
@@ -363,18 +363,20 @@ class Database:
         return connection
 
     def connect(self, *, read_only: bool) -> LedgerConnection:
-        """Open one more connection. Raises EngineError when the system refuses."""
+        """Open one more connection. Raises EngineError if the system refuses."""
         if self._real in _unsafe:
             raise self._forked_in_use()
         try:
             connection = self._opened(self.uri(read_only=read_only))
-            connection.execute("PRAGMA fullfsync=ON")  # else a sync on macOS ends before the disk has it
+            connection.execute(
+                "PRAGMA fullfsync=ON"
+            )  # else a sync on macOS returns before the data is on the disk
             return connection
         except _ERRORS as error:
             raise self._not_opened(error) from error
 
     def hide_bodies(self, numbers: list[int]) -> None:
-        """Have the reads of a ledger that is only read find that some bodies are removed, though they are still in the file."""
+        """Hide bodies from all reads of a read-only ledger: they appear as removed, though they are still in the file."""
         self._hidden = orjson.dumps(numbers).decode()
         self.let_go()
 
@@ -386,7 +388,7 @@ class Database:
         )
 
     def look_again(self) -> None:
-        """Open files anew that nobody was expected to write, when somebody has."""
+        """Open files that were treated as immutable again, if they were written meanwhile."""
         if self._still is not None and self._stat() != self._still:
             self.let_go()
             self._still = None
@@ -398,7 +400,7 @@ class Database:
     # ------------------------------------------------------------------ reading
 
     def access(self) -> _Access:
-        """Return the connections of this thread, which it opens when it first needs them."""
+        """Return the connections of this thread. They are opened when first used."""
         found: _Access | None = getattr(self._threads, "access", None)
         if found is None:
             found = self._threads.access = _Access()
@@ -406,15 +408,15 @@ class Database:
         return found
 
     def connected(self, access: _Access) -> LedgerConnection:
-        """Return the connection of this thread, which holds the lock of its access. Raises EngineError when the system refuses one."""
+        """Return the connection of this thread, which must hold the lock of `access`. Raises EngineError if the system refuses one."""
         if access.connection is None:
             access.connection = self.connect(read_only=self.read_only)
         return access.connection
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Fetch all rows of a statement. A thread that holds the turn reads its own uncommitted rows too.
+        """Return all rows of a statement. A thread that has its turn to write also reads its own uncommitted rows.
 
-        Raises DamageError for a damaged file, EngineError for what the system refuses.
+        Raises DamageError if the file is damaged, EngineError if the system refuses.
         """
         access = self.access()
         try:
@@ -426,15 +428,15 @@ class Database:
             raise self.refusal(error) from error
 
     def snapshot(self) -> SnapshotBlock:
-        """Return a block in which this thread reads one state of the file with all its statements, whatever others commit meanwhile.
+        """Return a block in which all statements of this thread read one state of the file, whatever others commit meanwhile.
 
-        Raises EngineError when another release has upgraded the ledger.
+        Raises EngineError if another release has upgraded the ledger.
         """
         return SnapshotBlock(self)
 
     def compare_state(self, access: _Access, connection: LedgerConnection) -> None:
-        """Forget what this thread keeps of the ledger if anybody has written it since. Raises EngineError when another release has upgraded it."""
-        # changed by commits of all other connections
+        """Discard the values that this thread keeps if anybody has written the ledger since. Raises EngineError if another release has upgraded it."""
+        # changes with each commit of another connection
         version: int = connection.execute("PRAGMA data_version").fetchone()[0]
         state = (version, connection.total_changes)
         if state != access.state:
@@ -443,9 +445,9 @@ class Database:
             access.state, access.kept = state, {}
 
     def kept(self) -> dict[object, Any]:
-        """Return what this thread keeps of the present state of the ledger. The caller may add to it. It is empty after any write, and in a turn.
+        """Return the values that this thread keeps for the present state of the ledger. The caller may add some. Any write empties them; a turn has none.
 
-        Raises EngineError when another release has upgraded the ledger. Opens files anew that nobody was expected to write.
+        Raises EngineError if another release has upgraded the ledger. Opens files treated as immutable again if they were written.
         """
         access = self.access()
         if access.in_turn:
@@ -461,7 +463,7 @@ class Database:
         return access.kept
 
     def refusal(self, error: Exception) -> EngineError:
-        """Return the error to raise for one of SQLite."""
+        """Return the GraphStore error to raise for an error of SQLite."""
         name = getattr(error, "sqlite_errorname", "") or ""
         is_damage = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or str(error).startswith("no such ")
         if isinstance(error, sqlite3.OperationalError) and not is_damage:
@@ -477,10 +479,10 @@ class Database:
     # ------------------------------------------------------------------ writing
 
     def begin(self, timeout: float | None = None) -> LedgerConnection:
-        """Take the write lock and begin a transaction. Raises LockedError after `timeout` seconds, EngineError when the file is gone.
+        """Take the write lock and begin a transaction. Raises LockedError after `timeout` seconds, EngineError if the file is missing.
 
         Args:
-            timeout: seconds to wait for other writers; None for those of the store.
+            timeout: seconds to wait for other writers; None for the timeout of the store.
         """
         if self._real in _unsafe:
             raise self._forked_in_use()
@@ -514,18 +516,20 @@ class Database:
             self._writing.refused += 1
             raise
         except RuntimeError as error:
-            if self.writes_here or not self.lock.held:  # of another store of this process
+            if (
+                self.writes_here or not self.lock.held
+            ):  # another opening of the store in this process holds it
                 raise InvalidError(
                     f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
                 ) from error
-            self.roll_back()  # an interrupt kept the turn before from being ended
+            self.roll_back()  # an interrupt prevented the end of the last turn
         self._since = time.perf_counter()
         waited = self._since - asked
         self._writing.waits[bisect_left(WAIT_BOUNDS, waited)] += 1
         self._writing.waited += waited
 
     def _check_place(self) -> None:
-        """Raise EngineError when the name of the ledger leads to another file, or to none. Count a checkpoint when the file was written."""
+        """Raise EngineError if the path of the ledger leads to another file or to none. Count a checkpoint if the file was written."""
         found = status_of(self._real)
         if found is None or (found.st_dev, found.st_ino) != self._identity:
             raise moved(self.file)
@@ -535,19 +539,19 @@ class Database:
 
     @property
     def lock(self) -> WriteLock:
-        """Return the turn to write. Raises InvalidError where the ledger is only read."""
+        """Return the write lock. Raises InvalidError if the ledger is open read-only."""
         if self._lock is None:
             raise InvalidError(f"{self.file} is open read only. Open it with read_only=False to write.")
         return self._lock
 
     @property
     def writes_here(self) -> bool:
-        """Return True if this thread has begun a transaction."""
+        """Return True if this thread has its turn to write."""
         return self.access().in_turn
 
     @property
     def writer(self) -> LedgerConnection:
-        """Return the connection on which this thread has its turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
+        """Return the connection on which this thread has its turn, opened when first used. Raises EngineError, sqlite3.Error."""
         access = self.access()
         writer = access.writer
         if writer is None:
@@ -558,27 +562,27 @@ class Database:
             if not writer.may_write:
                 writer.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self.durability]}")
                 writer.execute("PRAGMA secure_delete=ON")
-                writer.execute("PRAGMA temp_store=MEMORY")  # what a savepoint keeps is no file
+                writer.execute("PRAGMA temp_store=MEMORY")  # keeps savepoint data out of files
                 writer.may_write = True
             access.writer, writer.in_turn = writer, True
         return writer
 
     def run(self, statement: str) -> None:
-        """Run a statement without rows on the connection of who holds the turn. Raises EngineError, as `rows` does."""
+        """Run a statement without rows on the connection of this thread's turn. Raises EngineError, as `rows` does."""
         try:
             self.writer.execute(statement)
         except _ERRORS as error:
             raise self.refusal(error) from error
 
     def commit(self, known: dict[object, Any]) -> None:
-        """Commit what this thread has written in its turn, after which `known` is to be kept. Raises sqlite3.Error."""
+        """Commit what this thread has written in its turn. Keep `known` as the values of the new state. Raises sqlite3.Error."""
         writer, access = self.writer, self.access()
         writer.execute("COMMIT")
         if writer is access.connection:
             access.state, access.kept = (access.state[0], writer.total_changes), known
 
     def roll_back(self) -> None:
-        """Take back what was not committed. Where SQLite refuses that, its connection is closed, which takes it back; the next statement opens another one."""
+        """Discard what was not committed. If SQLite refuses, close the connection, which has the same effect; the next statement opens a new one."""
         access = self.access()
         writer = access.writer
         if writer is None or not writer.in_transaction:
@@ -594,10 +598,10 @@ class Database:
                 access.connection, access.state = None, _UNKNOWN
 
     def end(self, transaction: Callable[[], str] | None = None) -> None:
-        """Take back what was not committed, and let the next writer begin.
+        """Discard what was not committed and release the write lock.
 
         Args:
-            transaction: names what was done, for the log, when it took long; None for the store's own upkeep.
+            transaction: returns a description for the log if the lock was held long; None for the store's own upkeep.
         """
         access = self.access()
         try:
@@ -615,22 +619,22 @@ class Database:
             warn("%s held the write lock of %s for %.1f seconds", what, self.file, held)
 
     def writing(self) -> WritingCosts:
-        """Return what writing took in this process."""
+        """Return the costs of writing in this process."""
         with contextlib.suppress(EngineError):
             self._check_place()
         return self._writing
 
     def wal_size(self) -> int:
-        """Return the size of the WAL's file in bytes; 0 where there is none."""
+        """Return the size of the WAL in bytes; 0 if there is none."""
         found = status_of(f"{self._real}-wal")
         return 0 if found is None else found.st_size
 
     @contextlib.contextmanager
     def transaction(self, timeout: float | None = None) -> Iterator[LedgerConnection]:
-        """Give a block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses.
+        """Yield a connection in a block that is committed at its end or leaves nothing. May be used within a turn. Raises EngineError if the disk refuses.
 
         Args:
-            timeout: seconds to wait for other writers; None for those of the store.
+            timeout: seconds to wait for other writers; None for the timeout of the store.
         """
         inside = self.writes_here
         connection = self.writer if inside else self.begin(timeout)
@@ -647,7 +651,7 @@ class Database:
                 self.end()
 
     def ensure_begun(self) -> bool:
-        """Begin the next transaction of a turn in which one was committed. Returns whether that was needed. Raises sqlite3.Error."""
+        """Begin a new transaction if the last one of this turn was committed. Return True if that was needed. Raises sqlite3.Error."""
         if self.writer.in_transaction:
             return False
         self.writer.execute("BEGIN IMMEDIATE")
@@ -655,7 +659,7 @@ class Database:
 
     @contextlib.contextmanager
     def _alone(self, timeout: float | None = None) -> Iterator[LedgerConnection]:
-        """Give a block in which no other process writes, outside of transactions. `timeout`: as of `begin`."""
+        """Yield a connection outside of a transaction while no other process writes. `timeout`: as in `begin`."""
         if self.writes_here:
             yield self.writer
             return
@@ -667,7 +671,7 @@ class Database:
             self.end()
 
     def remove_freed_bytes(self) -> bool:
-        """Write the file without its free pages, and empty the WAL. Returns False while a reader of an old snapshot prevents that."""
+        """Rewrite the file without its free pages and empty the WAL. Return False if a reader of an old snapshot prevents that."""
         try:
             with self._alone() as writer:
                 writer.execute("VACUUM")
@@ -676,9 +680,9 @@ class Database:
             raise self.refusal(error) from error
 
     def empty_wal(self) -> bool:
-        """Empty the WAL, unless somebody reads an old snapshot of it. Waits for nobody. Returns whether it was emptied.
+        """Empty the WAL without waiting. Return False if a reader of an old snapshot prevents that.
 
-        Raises LockedError while another process writes, EngineError when the disk refuses.
+        Raises LockedError if another process writes, EngineError if the disk refuses.
         """
         try:
             with self._alone(timeout=0) as writer:
@@ -687,7 +691,7 @@ class Database:
             raise self.refusal(error) from error
 
     def _empty_wal(self, writer: LedgerConnection, seconds: float) -> bool:
-        """Empty the WAL, and wait so long for readers and for the checkpoint of another connection, for which SQLite does not wait."""
+        """Empty the WAL. Wait up to `seconds` for readers and for checkpoints of other connections, since SQLite does not wait for the latter."""
         until = time.monotonic() + seconds
         writer.execute("PRAGMA busy_timeout=0")
         try:
@@ -700,7 +704,7 @@ class Database:
             writer.execute(f"PRAGMA busy_timeout={int(_BUSY * 1000)}")
 
     def checkpoint(self) -> None:
-        """Make durable what was committed without a sync. Raises EngineError when the disk refuses, LockedError when the write lock did not come in time."""
+        """Make durable what was committed without a sync. Raises EngineError if the disk refuses, LockedError if the write lock did not come in time."""
         try:
             with contextlib.closing(self.connect(read_only=False)) as connection:
                 _, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -710,7 +714,7 @@ class Database:
             raise self.refusal(error) from error
 
     def _sync_wal(self, connection: LedgerConnection) -> None:
-        """Commit on a connection that syncs the WAL at each commit. A checkpoint may not have: a reader of an old snapshot keeps it from doing anything."""
+        """Sync the WAL by a commit on a connection that syncs each one. A checkpoint cannot do this while a reader holds an old snapshot."""
         if self.writes_here and self.writer.in_transaction:
             raise EngineError(
                 f"{self.file} cannot be made durable within a transaction while another process reads an old snapshot."
@@ -721,7 +725,7 @@ class Database:
     # ------------------------------------------------------------------ closing
 
     def let_go(self) -> bool:
-        """Close every connection that is idle; they are opened again when needed. Returns whether none is left open."""
+        """Close every idle connection; they are opened again when needed. Return True if none is left open."""
         for access in tuple(self._accesses):
             if not (access.in_snapshot or access.in_turn) and access.lock.acquire(blocking=False):
                 try:
@@ -742,7 +746,7 @@ class Database:
             self._copy = None
 
     def _remove_empty_wal(self) -> None:
-        """Let SQLite remove an empty WAL, which connections that only read leave behind: it does when a writing one is the last to be closed."""
+        """Make SQLite remove an empty WAL, which read-only connections leave behind. It does so when the last connection that may write is closed."""
         wal = Path(f"{self._real}-wal")
         if self._still is None and self._copy is None and wal.exists() and not wal.stat().st_size:
             with (
@@ -752,7 +756,7 @@ class Database:
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
     def keep_for_parent(self) -> None:
-        """Let go, in a forked child, of connections that belong to its parent. They are never closed here: that would break the locks of both."""
+        """Discard, in a forked child, the connections of its parent. They are never closed here: that would break the locks of both processes."""
         for access in self._accesses:
             _of_parent.extend(each for each in (access.connection, access.second) if each is not None)
         if self.in_use:
@@ -761,7 +765,7 @@ class Database:
 
 
 def _missing_descriptors() -> OSError | None:
-    """Return the error of the system when it does not give this process so many descriptors as opening a ledger takes; None when it does."""
+    """Return the system's error if this process cannot open as many file descriptors as a ledger needs; None if it can."""
     held: list[int] = []
     try:
         for _ in range(_DESCRIPTORS):
@@ -775,12 +779,12 @@ def _missing_descriptors() -> OSError | None:
 
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
-_of_parent: list[LedgerConnection] = []  # open in this process because a fork copied them
-_unsafe: set[str] = set()  # the files of those, which SQLite cannot lock in this process
+_of_parent: list[LedgerConnection] = []  # connections of the parent, copied by a fork
+_unsafe: set[str] = set()  # the files of those connections, which SQLite cannot lock in this process
 
 
 def _before_fork() -> None:
-    """Close what is idle: a child that has connections of its parent breaks the locks of both."""
+    """Close idle connections: a child with connections of its parent would break the locks of both."""
     for database in tuple(_open):
         database.in_use = not database.let_go()
 

@@ -1,6 +1,6 @@
-"""The ledger of a store: its transactions in a chain of digests, as rows of SQLite, and the bodies that they name.
+"""The ledger of a store: a chain of transactions linked by digests, kept as rows of SQLite, and the bodies that they name.
 
-A transaction: `take_turn` → decide → `append` → `commit` → `leave_turn`. A commit is durable when it returns. Readers of other threads and processes see a transaction as a whole, and wait for nobody.
+A transaction: `take_turn` → decide → `append` → `commit` → `leave_turn`. A commit is durable when it returns. Readers see whole transactions and never wait.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from graphstore.ledger.standings import StandingWriter
 
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
-"""Errors of a COMMIT that failed before the frame that marks it was whole: the WAL then ends before it for every reader, after a crash too."""
+"""Errors of a COMMIT that failed before its commit frame was whole. The WAL then ends before that frame for every reader, after a crash too."""
 
 _FINISH_EVERY = 1.0  # seconds between two attempts to finish a removal
-_PAGE = 1_000  # rows of the chain that are fetched at once
+_PAGE = 1_000  # rows of the chain that are fetched per statement
 _REQUIRING = """
 SELECT number, head FROM chain WHERE instr(head, CAST('"requires":["' AS BLOB)) > 0
 """
@@ -91,17 +91,17 @@ _BODY = "SELECT data, checksum FROM body WHERE number = ?"
 _SEVERAL_BODIES = """
 SELECT b.number, b.data, b.checksum FROM json_each(?) wanted CROSS JOIN body b ON b.number = wanted.value
 """
-MOST = (1 << 63) - 1  # the largest number of SQLite
+MOST = (1 << 63) - 1  # the largest integer of SQLite
 
 Lines = list[tuple[dict[str, Any], list[bytes]]]
 
 
 class DoneElsewhere(EngineError):
-    """A request was sent to another server of the store too, which was first."""
+    """Raised when a request was sent to another server of the store too, which has done it first."""
 
 
 class _Last(NamedTuple):
-    """Names the last row of the chain, and the number that the next body gets."""
+    """Holds the last row of the chain, and the number of the next body."""
 
     number: int
     digest: str
@@ -120,29 +120,27 @@ class Ledger:
         self.path = database.file
         self.named = str(database.file.parent)
         self._failed: str | None = None  # why the open group cannot be committed
-        self.bytes_left = (
-            False  # whether bytes of what was removed are still in the files, when that was checked last
-        )
-        self.broken: str | None = None  # why nothing may be written any more before the store is opened again
-        self._last = _NONE  # as far as this process has read or written
-        self._before = _NONE  # the last before what was appended last
-        self._kept = _NONE  # the last that is committed
-        self._has_savepoint = False  # within the SQL transaction, before what was appended last
-        self.is_showing = False  # whether the SQL transaction has rows that `hide` takes back
-        self.is_limited = False  # whether the store limited how much it keeps, when the turn to write began
+        self.bytes_left = False  # True if the last check found bytes of removed contents in the files
+        self.broken: str | None = None  # why nothing may be written until the store is opened again
+        self._last = _NONE  # the last row that this process has read or written
+        self._before = _NONE  # the last row before the last append
+        self._kept = _NONE  # the last committed row
+        self._has_savepoint = False  # True if the SQL transaction has a savepoint before the last append
+        self.is_showing = False  # True while the SQL transaction has rows that `hide` removes
+        self.is_limited = False  # True if the store limited how much it keeps, when the turn began
         self.kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
-        self._turns = 0  # nested turns of the thread that writes
-        self._heads: list[dict[str, Any]] = []  # of what was appended in this turn
-        self._unfinished = 0  # above 0 when bytes of removed bodies were left in the files as this turn began
+        self._turns = 0  # depth of nested turns of the thread that writes
+        self._heads: list[dict[str, Any]] = []  # the heads appended in this turn
+        self._unfinished = 0  # above 0 if bytes of removed bodies were left in the files when this turn began
         self._finish_after = 0.0  # by the clock of `time.monotonic`
         self._grouping = False
-        self._bytes: int | None = None  # of heads and bodies, once it was asked for
+        self._bytes: int | None = None  # size of heads and bodies in bytes; None if it is not known
         self._words = WordRows()
-        self._standings: tuple[str, StandingWriter] | None = None  # what wrote last, and the digest after it
-        self._wrote: tuple[str, RowWriter | None] = ("", None)  # what wrote the last line, and its digest
+        self._standings: tuple[str, StandingWriter] | None = None  # digest and writer of the last line
+        self._wrote: tuple[str, RowWriter | None] = ("", None)  # digest and writer of the last line
         upgrade_schema(database, self._words)
         self._rewritten = self._property("rewritten")
-        # no Event: an interrupt in the middle of its `set` would leave the lock of it taken
+        # not an Event: an interrupt within `Event.set` would leave its lock taken
         self._is_dirty, self._stop = False, threading.Event()
         self._syncer: threading.Thread | None = None
         if database.durability == "interval" and not database.read_only:
@@ -152,20 +150,20 @@ class Ledger:
     # ------------------------------------------------------------------ what is known here
 
     def last_tx(self) -> Instant:
-        """Return the tx of the last transaction that any process has committed; 0 where there is none."""
+        """Return the tx of the last transaction that any process has committed; 0 if there is none."""
         rows = self.database.rows("SELECT tx FROM chain ORDER BY number DESC LIMIT 1")
         return rows[0][0] if rows else 0
 
     def _refuse_shorter_than_rows(self) -> None:
-        """Raise DamageError when the rows know of a later transaction than the chain: the end of the chain was removed."""
+        """Raise DamageError if the rows contain a later transaction than the chain: its end was removed."""
         [(last, number, known)] = self.database.rows(_ENDS)
         if known is not None and known > last:
             self._refuse(number + 1, f"it is missing: the rows know of a transaction at {iso(known)}")
 
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
-        """Return the last tx, and the kinds of link that were defined since this was last asked, None where none was.
+        """Return the last tx, and the kinds of link defined since the last call (None: no new ones).
 
-        Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
+        Raises EngineError if another release has upgraded the ledger or written something that this release does not understand.
         """
         self.hide()
         kept = self.database.kept()
@@ -176,22 +174,22 @@ class Ledger:
         return last, kinds
 
     def snapshot(self) -> SnapshotBlock:
-        """Return a block in which this thread reads one state of the ledger, by the database that it gives; see `Database.snapshot`."""
+        """Return a block in which this thread reads one state of the ledger, by the database that it yields. See `Database.snapshot`."""
         return self.database.snapshot()
 
     def hides_contents(self) -> bool:
-        """Return True if contents of forgotten things may not have been removed from all files yet."""
+        """Return True if contents of forgotten things may still be in some file."""
         return bool(self.database.rows("SELECT 1 FROM property WHERE name = 'hiding' AND value > 0"))
 
     def keep_lookups(self, counts: Mapping[str, int]) -> None:
-        """Add to how often things were looked up, for the next `take_lookups`. Raises LockedError after the store's timeout, EngineError when the disk refuses."""
+        """Add numbers of lookups by id, for the next `take_lookups`. Raises LockedError after the store's timeout, EngineError if the disk refuses."""
         if self.broken or self._failed:
             raise self._refused()
         with self.database.transaction() as connection:
             connection.executemany(_ADD_LOOKUPS, counts.items())
 
     def take_lookups(self) -> dict[str, int]:
-        """Return how often things were looked up, once. While another process writes, and where the disk refuses, they stay for the next time."""
+        """Return the numbers of lookups by id and delete them. If another process writes or the disk refuses, return {} and leave them for later."""
         if self.database.rows("SELECT 1 FROM lookup LIMIT 1"):
             with (
                 contextlib.suppress(EngineError),
@@ -201,7 +199,7 @@ class Ledger:
         return {}
 
     def deleted_branches(self) -> set[tuple[str, Instant]]:
-        """Return the names of the branches that were deleted, each with when the branch was made."""
+        """Return the deleted branches, each as its name and the tx of its creation."""
         return set(self.database.rows(_DELETED_BRANCHES))
 
     def _property(self, name: str) -> int:
@@ -209,26 +207,25 @@ class Ledger:
         return int(rows[0][0]) if rows else 0
 
     def size(self) -> int:
-        """Count the bytes of all heads and bodies; pages, indexes and free space are not counted."""
+        """Return the size of all heads and bodies in bytes, without pages, indexes and free space."""
         if self._bytes is None:
             self.hide()
             [(self._bytes,)] = self.database.rows(read("journal_bytes"))
         return self._bytes
 
     def changed(self) -> int:
-        """Return when the files were written last, in microseconds, by the clock of that time."""
+        """Return when the files were last written, in microseconds, by the clock of that time."""
         found = self.path.stat().st_mtime_ns
         with contextlib.suppress(FileNotFoundError):
             wal = self.path.with_name(f"{self.path.name}-wal").stat()
-            if wal.st_size:  # else opening has made it
+            if wal.st_size:  # opening a ledger creates an empty WAL
                 found = max(found, wal.st_mtime_ns)
         return found // 1000
 
     # ------------------------------------------------------------------ reading
 
     def content(self, number: int) -> bytes | None:
-        """Return the bytes of the body of that number; None: they were removed. Raises DamageError when they are not those that were written, EngineError
-        when another process has rewritten the chain meanwhile."""
+        """Return the bytes of a body; None if removed. Raises DamageError if they changed, EngineError if another process rewrote the chain meanwhile."""
         rows = self.database.rows(_BODY, (number,))
         if not rows:
             self._refuse_rewritten()
@@ -241,28 +238,28 @@ class Ledger:
         return None if data is None else bytes(data)
 
     def raw(self, number: int, length: int) -> bytes:
-        """Return the bytes of the body of that number, whose length was read from a row. Raises as `content` does."""
+        """Return the bytes of a body whose length was read from a row. If it was removed since, return a tombstone. Raises as `content` does."""
         if not length:
             return b""  # it was erased or evicted
         data = self.content(number)
         return self._tombstone() if data is None else data
 
     def raws(self, numbers: Iterable[int]) -> dict[int, bytes]:
-        """Return the bytes of several bodies that are not empty, by their numbers. Raises as `content` does."""
+        """Return the bytes of several bodies that are not empty, by number. Raises as `content` does."""
         numbers = list(numbers)
         rows = self.database.rows(_SEVERAL_BODIES, (orjson.dumps(numbers).decode(),))
         found = {number: self._checked(number, data, checksum) for number, data, checksum in rows}
         return {number: found.get(number) or self.raw(number, 1) for number in numbers}
 
     def _refuse_rewritten(self) -> None:
-        """Raise EngineError when the chain was rewritten since it was read here: its numbers are others now."""
+        """Raise EngineError if the chain was rewritten since this process read it: all numbers have changed."""
         if self._property("rewritten") != self._rewritten:
             raise EngineError(
                 f"another process evicted something from {self.path} without a trace a moment ago. Ask again."
             )
 
     def _tombstone(self) -> bytes:
-        """Return what stands for a body that another process has removed in a transaction not read here yet."""
+        """Return a tombstone for a body that another process has removed in a transaction that this one has not read yet."""
         [(evicted,)] = self.database.rows(
             "SELECT count(*) FROM chain WHERE number > ? AND instr(head, ?)", (self._last.number, b'"evict"')
         )
@@ -270,7 +267,7 @@ class Ledger:
         return dumps({"content": {}, "description": f"[{word}]", "origin": word, "trigger": word})
 
     def verbatim(self, upto: int = MOST) -> Iterator[Verbatim]:
-        """Yield the lines up to a number as they are written, whether they were read here or not."""
+        """Yield the lines up to a number exactly as they are stored."""
         at = 0
         while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
             last = rows[-1][1] + rows[-1][2] - 1
@@ -283,7 +280,7 @@ class Ledger:
                 )
 
     def last(self) -> tuple[int, str]:
-        """Return the number and the digest of the last row of the chain, whether it was read here or not; (0, GENESIS) where there is none."""
+        """Return the number and digest of the last row of the chain, by whatever process; (0, GENESIS) if there is none."""
         self.hide()
         return self._last_row()[:2]
 
@@ -292,12 +289,12 @@ class Ledger:
         return _Last(*rows[0]) if rows else _NONE
 
     def transactions(self, upto: int) -> int:
-        """Return how many transactions there are up to the row of a number."""
+        """Return the number of transactions up to a row of the chain."""
         [(count,)] = self.database.rows("SELECT count(*) FROM chain WHERE number <= ? AND NOT more", (upto,))
         return int(count)
 
     def rebuild_rows(self) -> None:
-        """Make all rows anew from the chain, in one SQL transaction. Raises EngineError when the disk refuses: they are then as they were."""
+        """Rebuild all rows from the chain in one SQL transaction. Raises EngineError if the disk refuses; the rows are then unchanged."""
         with self.database.transaction() as connection:
             make_rows_anew(connection, self._words)
 
@@ -307,16 +304,16 @@ class Ledger:
     # ------------------------------------------------------------------ the turn to write
 
     def take_turn(self) -> None:
-        """Become the one that may append, until `leave_turn`, and go on from the last row that any process has written.
+        """Become the only writer until `leave_turn`, and continue after the last row that any process has written.
 
-        Raises LockedError when another process writes for longer than the store's timeout, DamageError when the end of the chain was removed.
+        Raises LockedError if another process writes for longer than the store's timeout, DamageError if the end of the chain was removed.
         """
         if self._turns:
             self._turns += 1
             return
         if self.database.read_only:
             return
-        if self.database.writes_here:  # an interrupt kept the turn before from being ended
+        if self.database.writes_here:  # an interrupt prevented the end of the last turn
             self.database.end()
         try:
             self.database.begin()
@@ -331,7 +328,7 @@ class Ledger:
         self._turns, self._has_savepoint, self.is_showing = 1, False, False
 
     def _go_on(self) -> None:
-        """Learn the last row, in the turn to write."""
+        """Read the last row of the chain at the start of a turn. Raises DamageError if a row that was read before is missing or has changed."""
         [(*found, rewritten, self._unfinished, self.is_limited, is_required)] = self.database.rows(_STATE)
         if is_required:
             refuse_required(self.database)
@@ -344,7 +341,7 @@ class Ledger:
         self._last = self._kept = last
 
     def leave_turn(self) -> None:
-        """Let others append. What was appended and not committed is taken back."""
+        """Let others write. Discard what was appended and not committed."""
         if self._turns > 1:
             try:
                 self.hide()
@@ -352,7 +349,7 @@ class Ledger:
                 self._turns -= 1
         elif self._turns == 1:
             try:
-                if self._last != self._kept:  # appended, and not committed
+                if self._last != self._kept:  # appended but not committed
                     self._last, self._bytes = self._kept, None
                 self.database.end(self._transaction)
             finally:
@@ -361,14 +358,14 @@ class Ledger:
                 self._finish_for_another()
 
     def _finish_for_another(self) -> None:
-        """Finish a removal that was left unfinished, by this process or another one, unless a reader still prevents that."""
+        """Finish an unfinished removal of this or another process, unless a reader still prevents it."""
         self._finish_after = time.monotonic() + _FINISH_EVERY
-        with contextlib.suppress(EngineError):  # what was written is kept; the next writer tries again
+        with contextlib.suppress(EngineError):  # what was written is committed; the next writer tries again
             if self.database.empty_wal():
                 self.finish_removal()
 
     def _transaction(self) -> str:
-        """Name the transactions of this turn, without ids and contents: they go into the log."""
+        """Return a description of the transactions of this turn for the log, without ids and contents."""
         if not self._heads:
             return "a transaction that wrote nothing"
         verbs = [op[0] for head in self._heads for op in head.get("ops", ())]
@@ -376,9 +373,9 @@ class Ledger:
         return f"the transaction {tx} ({len(verbs)} × {', '.join(sorted(set(verbs)))})"
 
     def append(self, lines: Lines, known: KnownNumbers | None = None) -> None:
-        """Write one transaction: head and bodies of each line. `commit` commits it. `known`: numbers of the rows that they name, if any are known.
+        """Append one transaction: the head and bodies of each line. `commit` commits it. `known`: numbers of rows that the heads name, if already read.
 
-        Raises EngineError when the disk refuses; nothing of it is there then.
+        Raises EngineError if the disk refuses; then nothing of the transaction is written.
         """
         if self.broken or self._failed:
             raise self._refused()
@@ -386,9 +383,9 @@ class Ledger:
         self._before = last = self._last
         try:
             has_savepoint, self._has_savepoint = self._has_savepoint, False
-            is_new = self.database.ensure_begun()  # a savepoint ends with its transaction, as within an erase
-            if self._grouping:  # else all of the SQL transaction is this one's
-                if has_savepoint and not is_new:  # SQLite asks all savepoints of each page
+            is_new = self.database.ensure_begun()  # within an erase, a commit has ended the savepoint too
+            if self._grouping:  # otherwise the whole SQL transaction belongs to this append
+                if has_savepoint and not is_new:  # SQLite checks each page against all savepoints
                     self.database.writer.execute(_KEEP)
                 self.database.writer.execute(_BEFORE_APPENDING)
                 self._has_savepoint = True
@@ -405,7 +402,7 @@ class Ledger:
         except sqlite3.Error as error:
             self._take_back(f"cannot write {self.path}: {error}.")
             raise self._not_written(error) from error
-        except BaseException:  # an interrupt: a group must not commit a part of it
+        except BaseException:  # an interrupt: a group must not commit a part of this transaction
             self._take_back("a write was interrupted.")
             raise
         self._standings = (last.digest, standings)
@@ -413,13 +410,13 @@ class Ledger:
         self._last = last
 
     def made_shaky(self, most: int) -> tuple[int, list[str]]:
-        """Return how many things the transaction appended last made shaky, and the ids of some of them."""
+        """Return how many things the last append made shaky, and the ids of at most `most` of them."""
         numbers = [] if self._standings is None else self._standings[1].made_shaky
         rows = self.database.writer.execute(_IDS, (orjson.dumps(numbers[:most]).decode(),)) if numbers else ()
         return len(numbers), [id for (id,) in rows]
 
     def _standing_writer(self, digest: str) -> StandingWriter:
-        """Take the writer of standings that wrote last if nothing was written or taken back since, and it knows what it found; else make one."""
+        """Return the last writer of standings, with its caches, if nothing was written or undone since; else a new one."""
         kept, self._standings = self._standings, None
         if kept is not None and kept[0] == digest and kept[1].connection is self.database.writer:
             return kept[1]
@@ -441,7 +438,7 @@ class Ledger:
         standings: StandingWriter,
         known: KnownNumbers | None = None,
     ) -> _Last:
-        """Write one line after the last one, and the rows that it makes. Return it as the last."""
+        """Write one line after the last one, and the rows derived from it. Return it as the new last row."""
         writer, number, first = self.database.writer, last.number + 1, last.next_body
         raw, digest, bodies = line
         if self._bytes is not None:
@@ -471,10 +468,10 @@ class Ledger:
         return _Last(number, digest, first + len(bodies), tx)
 
     def append_verbatim(self, lines: Iterable[Verbatim]) -> None:
-        """Write lines as they were recorded elsewhere, after the last one, within `Database.transaction`. Their digests are the caller's to check."""
+        """Append lines as they were recorded elsewhere, within `Database.transaction`. The caller must check their digests."""
         self._add_after(self._last_row(), lines)
         if self.hides_contents() and not forgotten_bodies.bodies_left(self.database.writer, BEGINNING):
-            self.database.run(_REMOVED_ALL)  # they were removed elsewhere
+            self.database.run(_REMOVED_ALL)  # they were removed in the original
 
     def _add_after(self, last: _Last, lines: Iterable[Verbatim]) -> None:
         begun, part = None, 0
@@ -486,10 +483,10 @@ class Ledger:
             last = self._insert(last, part, head, line, standings)
 
     def _take_back(self, why: str | None = None) -> None:
-        """Take back what was appended last. Where SQLite cannot, its whole transaction is taken back: an open group then fails as a whole.
+        """Undo the last append. If SQLite cannot, roll back its whole transaction; an open group then fails as a whole.
 
         Args:
-            why: why that is necessary; None where an error of SQLite is not the reason.
+            why: the reason, for the error of the group; None for an ordinary undo.
         """
         self._bytes = None
         try:
@@ -503,16 +500,16 @@ class Ledger:
             self._failed = why
 
     def rewind(self) -> None:
-        """Take away what was appended last and never committed."""
+        """Undo the last append, which must not be committed."""
         self._take_back()
         self._last = self._before
 
     # ------------------------------------------------------------------ what a transaction shows to its own reads
 
     def begin_showing(self, tx: Instant) -> tuple[sqlite3.Connection, int]:
-        """Begin rows of a transaction at `tx` that only this thread sees, until `hide`. Return the connection, and the number of the first body.
+        """Start temporary rows of a transaction at `tx`, which only this thread sees until `hide`. Return the connection and the number of the first body.
 
-        Raises EngineError when the disk refuses.
+        Raises EngineError if the disk refuses.
         """
         if self.broken or self._failed:
             raise self._refused()
@@ -528,12 +525,12 @@ class Ledger:
         return writer, self._last.next_body
 
     def not_shown(self, error: sqlite3.Error) -> EngineError:
-        """Take back what is shown, since SQLite refused a part of it. Return the error to raise."""
+        """Remove the temporary rows after SQLite refused one of them. Return the error to raise."""
         self.hide()
         return self._not_written(error)
 
     def hide(self) -> None:
-        """Take back the rows that this thread shows to itself. Where SQLite cannot, its whole transaction is taken back: an open group then fails as a whole."""
+        """Remove the temporary rows. If SQLite cannot, roll back its whole transaction; an open group then fails as a whole."""
         if not (self.is_showing and self.database.writes_here):
             return
         try:
@@ -549,7 +546,7 @@ class Ledger:
     # ------------------------------------------------------------------ committing
 
     def begin_group(self) -> None:
-        """Commit what is appended from here on together at `end_group`, or not at all."""
+        """Start a group: `end_group` commits all later appends together, or none of them."""
         self._grouping, self._has_savepoint = True, False
 
     def end_group(self) -> None:
@@ -563,7 +560,7 @@ class Ledger:
             self.commit()
 
     def commit(self) -> None:
-        """Commit what was appended, unless a group is open. Raises EngineError, whose outcome says whether it was kept, where that is known."""
+        """Commit what was appended, unless a group is open. Raises EngineError; its outcome states whether the transaction was kept, if that is known."""
         if self._grouping:
             return
         self._has_savepoint = False
@@ -575,7 +572,7 @@ class Ledger:
         self._is_dirty = True
 
     def _not_committed(self, error: sqlite3.Error) -> EngineError:
-        """Overwrite what a failed commit may have brought to the disk, so that no crash can bring it back. Return the error to raise."""
+        """Overwrite what a failed commit may have written to the disk, so that no crash can restore it. Return the error to raise."""
         self._bytes = None
         self.database.roll_back()
         try:
@@ -605,13 +602,13 @@ class Ledger:
         return EngineError(f"{why} Nothing of this transaction was kept.", outcome="not kept")
 
     def settle(self) -> None:
-        """Make everything durable now, whatever the durability setting. Raises EngineError when the disk refuses."""
+        """Make all commits durable now, whatever the durability setting. Raises EngineError if the disk refuses."""
         if why := self.broken or self._failed:
             raise EngineError(f"{why} Close the store and open it again.")
         if self._syncer is not None:
             database = self.database
             if database.writes_here and database.writer.in_transaction and self._last == self._kept:
-                database.roll_back()  # nothing was written in it, and the WAL can be synced then
+                database.roll_back()  # it contains no writes, and the WAL can only be synced outside of it
             database.checkpoint()
 
     def _sync_often(self) -> None:
@@ -633,7 +630,7 @@ class Ledger:
     # ------------------------------------------------------------------ reading anew
 
     def ends_at(self, end: Any, digest: str) -> bool:
-        """Return True if the chain has a row with that digest at a position: 0, and the number of the row."""
+        """Return True if the chain has a row with this digest at the position `end`, a list of 0 and the row's number."""
         return isinstance(end, list) and len(end) == 2 and self._holds(end[1], digest)
 
     def _holds(self, number: int, digest: str) -> bool:
@@ -643,16 +640,16 @@ class Ledger:
         return bool(rows) and rows[0][0] == digest
 
     def reopen(self) -> None:
-        """Go on from the last row of a chain that was rewritten, in the turn to write. What was appended and not committed is taken back."""
+        """Continue after the last row of a chain that was rewritten, within a turn. Discard what was appended and not committed."""
         if self._turns and self.database.writer.in_transaction:
             self._has_savepoint = False
-            self.database.roll_back()  # rows of others that were not read here yet stay
+            self.database.roll_back()  # keeps rows of others that this process has not read yet
             self.database.run("BEGIN IMMEDIATE")
         self._last = self._kept = _NONE
         self._go_on()
 
     def done_elsewhere(self, request: str, since: int) -> bool:
-        """Return True if another process has done a request, by its id, after the row of that number."""
+        """Return True if another process has done the request with this id after the given row."""
         pattern = b'"request":' + dumps(request)
         rows = self.database.rows(
             "SELECT 1 FROM chain WHERE number > ? AND instr(head, ?) LIMIT 1", (since, pattern)
@@ -662,10 +659,10 @@ class Ledger:
     # ------------------------------------------------------------------ removing
 
     def remove_forgotten(self, timeout: float | None = None) -> None:
-        """Remove bodies that are left of what was forgotten, as in a dump, and the bytes of all that was removed. Raises EngineError when the disk refuses.
+        """Remove remaining bodies of what was forgotten, as after a restore, and the bytes of all removed bodies. Raises EngineError if the disk refuses.
 
         Args:
-            timeout: seconds to wait for other writers; None for those of the store.
+            timeout: seconds to wait for other writers; None for the timeout of the store.
         """
         with self.database.transaction(timeout) as connection:
             for (since,) in connection.execute(_FORGOTTEN_FROM).fetchall():
@@ -682,13 +679,13 @@ class Ledger:
                 connection.execute(_REMOVED_ALL)
 
     def hide_forgotten(self) -> None:
-        """Have no read find the bodies that are left of what was forgotten, in a ledger that is only read: whoever writes it removes them."""
+        """Hide remaining bodies of what was forgotten from all reads of a read-only ledger. The next writer removes them."""
         if self.hides_contents():
             with contextlib.closing(self.database.connect(read_only=True)) as connection:
                 self.database.hide_bodies(forgotten_bodies.bodies_left(connection, BEGINNING))
 
     def _remove(self, connection: sqlite3.Connection, numbers: list[int]) -> None:
-        """Remove bodies within a transaction. `finish_removal` removes their bytes."""
+        """Remove bodies within a transaction. `finish_removal` removes their bytes from the files."""
         connection.executemany(
             "UPDATE body SET data = NULL, checksum = 0 WHERE number = ?", [(number,) for number in numbers]
         )
@@ -697,10 +694,10 @@ class Ledger:
         self._bytes = None
 
     def finish_removal(self) -> bool:
-        """Remove the bytes of removed bodies from free pages and the WAL, where any may be left. Returns False while a reader prevents that."""
+        """Remove the bytes of removed bodies from free pages and the WAL. Return False if a reader prevents that."""
         begun = self._property(
             "unfinished"
-        )  # it rises: a removal that another process begins meanwhile is not finished by this one
+        )  # it increases, so a removal that another process starts meanwhile is not marked as finished
         self.bytes_left = begun > 0
         if not begun:
             return True
@@ -714,9 +711,9 @@ class Ledger:
         return True
 
     def replace(self, lines: Iterable[Verbatim]) -> None:
-        """Replace the whole chain by these lines. Raises EngineError when the disk refuses: it is then as it was.
+        """Replace the whole chain by these lines. Raises EngineError if the disk refuses; the chain is then unchanged.
 
-        No number is used again: a process that has read the old chain finds nothing by its numbers, and never something else.
+        Numbers are never reused: a process that has read the old chain finds nothing under its numbers, and never something else.
         """
         hides = self.hides_contents()
         with self.database.transaction() as connection:
@@ -728,7 +725,7 @@ class Ledger:
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
             self._add_after(last, lines)
             forgotten_bodies.remove_unknown(connection)
-            # what left may have been all that shared a reason with what was forgotten before
+            # the removed lines may have held the only other use of a reason shared with a forgotten thing
             if numbers := forgotten_bodies.bodies_left(connection, BEGINNING):
                 self._remove(connection, numbers)
             if not hides:
@@ -742,7 +739,7 @@ class Ledger:
             ) from error
 
     def close(self) -> None:
-        """Make everything durable and close the connections. Raises EngineError when the background sync could not: the last writes may be lost."""
+        """Make all commits durable and close the connections. Raises EngineError if the background sync failed: the last writes may be lost."""
         if self._turns and self.database.writes_here:
             self._turns = 0
             self.database.end()
@@ -757,9 +754,9 @@ class Ledger:
 
 
 def last_tx_and_kinds(database: RowReader, known: int) -> tuple[Instant, int, list[dict[str, Any]] | None]:
-    """Return the last tx of all lines, how many kinds of link a line has defined, and those beyond `known` of them, None where there are no more.
+    """Return the last tx of all lines, the number of kinds of link that a line has defined, and those after the first `known` (None: no more).
 
-    Raises EngineError when another release has written what this one does not understand.
+    Raises EngineError if another release has written something that this release does not understand.
     """
     [(last, count, is_required)] = database.rows(_LAST_AND_KINDS)
     if is_required:
@@ -771,11 +768,11 @@ def last_tx_and_kinds(database: RowReader, known: int) -> tuple[Instant, int, li
 
 
 def refuse_required(database: RowReader) -> None:
-    """Raise EngineError when another release has written what this one does not understand."""
+    """Raise EngineError if another release has written something that this release does not understand."""
     for number, head in database.rows(_REQUIRING):
         refuse_unknown(orjson.loads(head), f"{database.file} line {number}")
 
 
 def _forgets(head: dict[str, Any]) -> bool:
-    """Return True if a line forgets something, and leaves a tombstone of it."""
+    """Return True if a line forgets something and leaves a tombstone."""
     return any(op[0] in FORGETTING and op[1] for op in head.get("ops", ()))
