@@ -1,7 +1,7 @@
-"""Reads the rows of one line, the trunk or a branch, by the statements of the trunk.
+"""Reads the rows of one line of belief, the trunk or a branch, with the statements of the trunk.
 
-The tables `all_…` have the rows of all lines. A branch sees those that its ancestors had when it began, but for what it closed of them, and its own rows. Each name of a
-view in a statement is made the name of a common table expression with the branch's rows.
+The tables `all_…` have the rows of all lines. A branch sees its own rows and those that its ancestors had at its fork, except rows that it has closed. The
+views that a statement names are replaced by common table expressions with the branch's rows.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import orjson
 
 from graphstore.values.period import OPEN, Instant
 
-SPAN = 1 << 40  # numbers of one line
+SPAN = 1 << 40  # size of the range of numbers of each line
 NUMBERED = {
     "operation": "tx, verb, subject, author, body",
-    "entity": "id, is_event, kind, key, scope, tx_from, 0 AS deep",  # what is deep is so on the trunk
+    "entity": "id, is_event, kind, key, scope, tx_from, 0 AS deep",  # `deep` is a property of the trunk only
     "version": "entity, ordinal, body, operation",
     "period": "entity, version, valid_from, valid_to, tx_from",
     "link": "id, kind, source, target",
@@ -34,12 +34,12 @@ NUMBERED = {
     "defined": "tx, kind",
     "setting": "tx, name, value",
 }
-"""The tables whose rows are numbered in each line, and their columns that are the same on every line."""
+"""The tables whose rows are numbered on each line, with the columns that are equal on all lines."""
 _FIELDS = {
     "tag": ("tag, version", "version"),
     "message": ("period, entity, at, authorized, sender, thread, classification, trace", "period"),
 }
-"""The tables of fields, and the table of whose rows they are: a line sees those of the rows that it sees."""
+"""The tables of fields, with their columns and the numbered table that they refer to. A line sees the fields of the rows that it sees."""
 _KEYED = {
     "absence": "entity, valid_from, tx_from, valid_to, standing, line",
     "shaky": "entity, valid_from, tx_from, valid_to, line",
@@ -48,7 +48,7 @@ _NAMED = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 _BEGINNING = re.compile(r"\A(?:--[^\n]*\n|\s)*(WITH(?:\s+RECURSIVE)?\s)?")
 _LINES = "SELECT number, name, parent, fork, marks FROM line"
 ALL_LINES = f"{_LINES} ORDER BY number"
-"""Finds all branches in the order in which they were made, for `lines_of`."""
+"""Finds all branches in the order of creation, for `lines_of`."""
 _WITH_ANCESTORS = """
 WITH RECURSIVE above (number, name, parent, fork, marks) AS (
   {found} UNION ALL SELECT l.number, l.name, l.parent, l.fork, l.marks FROM above CROSS JOIN line l ON l.number = above.parent
@@ -58,15 +58,15 @@ SELECT number, name, parent, fork, marks FROM above ORDER BY number
 NAMED_LAST = _WITH_ANCESTORS.format(
     found=f"SELECT * FROM ({_LINES} WHERE name = ? ORDER BY number DESC LIMIT 1)"
 )
-"""Finds the branch of a name that was made last, and those that it began from, in the order in which they were made."""
+"""Finds the newest branch of a name and its ancestors, in the order of creation."""
 
 MADE_THEN = _WITH_ANCESTORS.format(
     found=f"""SELECT * FROM ({_LINES} WHERE name = :name ORDER BY number LIMIT 1 OFFSET (
     SELECT count(*) - 1 FROM operation WHERE subject = :name AND verb = 'branch' AND tx <= :made
   ))"""
 )
-"""Finds the branch of a name that was made at an instant, likewise."""
-_BY_FORK = {  # how many rows of a table there were at an instant: what is 1 above the last of them
+"""Finds the branch of a name that was created at an instant, and its ancestors, in the order of creation."""
+_BY_FORK = {  # the number of rows of each table at an instant, as 1 + the highest number of these
     "operation": "operation WHERE tx <= :fork",
     "entity": "entity WHERE tx_from <= :fork",
     "version": "version WHERE operation < :operation",
@@ -85,15 +85,15 @@ _BY_FORK = {  # how many rows of a table there were at an instant: what is 1 abo
 
 
 class Ancestor(NamedTuple):
-    """Gives the rows that a branch has of another line: of each table those with numbers in a range, as they were at an instant."""
+    """Holds what a branch sees of another line: a range of numbers for each table, as of an instant."""
 
     number: int
     upto: Instant
-    ranges: Mapping[str, tuple[int, int]]  # the first number, and the one after the last
+    ranges: Mapping[str, tuple[int, int]]  # the first number and the one after the last
 
 
 class LineNumbers:
-    """The rows of the trunk, or of one branch."""
+    """Describes which row numbers belong to the trunk, or to one branch. `marks` are the numbers of rows inherited from the parent."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class LineNumbers:
         self._statements: dict[str, str] = {}
 
     def until(self, fork: Instant, marks: Mapping[str, int]) -> list[Ancestor]:
-        """Return what a branch has that begins from this line at an instant with so many rows: of this line, then of the ancestors."""
+        """Return what a branch sees that forks from this line at an instant with these numbers of rows: of this line, then of its ancestors."""
         low = self.number * SPAN
         own = {
             table: (low + self.marks[table], low + max(mark, self.marks[table]))
@@ -128,42 +128,42 @@ class LineNumbers:
         ]
 
     def row(self, table: str, place: int) -> int:
-        """Return the number of a row that the heads of this line name by its place."""
+        """Return the number of a row from its place, by which the heads of this line name it."""
         line: LineNumbers = self
         while line.parent is not None and place < line.marks[table]:
             line = line.parent
         return line.number * SPAN + place
 
     def numbers(self, table: str, stop: int) -> list[range]:
-        """Return the numbers of the rows of a table that this line has, up to `stop`, in their order."""
+        """Return the numbers of a table's rows that this line sees, in order, as ranges. Its own rows end before `stop`."""
         inherited = [range(*other.ranges[table]) for other in reversed(self.ancestors)]
         return [*inherited, range(self.number * SPAN + self.marks[table], stop)]
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Return the names of this branch and of those that it began from, its own first."""
+        """Return the name of this branch and those of its ancestors, its own first."""
         return () if self.name is None else (self.name, *(self.parent or TRUNK).lineage)
 
     @property
     def of_trunk(self) -> Mapping[str, int]:
-        """Return how many rows of each table a branch has of the trunk."""
+        """Return the numbers of rows that a branch sees of the trunk, by table."""
         return self.marks if self.parent is None or self.parent is TRUNK else self.parent.of_trunk
 
     def pieces(self, table: str) -> list[range]:
-        """Return the numbers of the rows that this line sees, in the order of their places: those of each ancestor, the trunk first, then its own."""
+        """Return the numbers of a table's rows that this line sees, in the order of their places: the trunk first, its own last, without empty ranges."""
         return [piece for piece in self.numbers(table, (self.number + 1) * SPAN) if piece]
 
     def trunk_stop(self, table: str) -> int:
-        """Return how many rows of the trunk this line sees at most."""
+        """Return the upper bound of the trunk's row numbers that this line sees."""
         return self.ancestors[-1].ranges[table][1] if self.ancestors else SPAN
 
     @property
     def forked(self) -> Instant:
-        """Return the instant up to which all that this line has is the trunk's."""
+        """Return the instant of the fork from the trunk. All rows of this line up to it are the trunk's."""
         return self.fork if self.parent is None or self.parent is TRUNK else self.parent.forked
 
     def is_own(self, number: int) -> bool:
-        """Return True if a row was written on this line."""
+        """Return True if this line wrote the row."""
         return number // SPAN == self.number
 
     def reader(self, connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -175,7 +175,7 @@ class LineNumbers:
         )
 
     def statement(self, text: str) -> str:
-        """Return a statement of the trunk that reads the rows of this line."""
+        """Return a statement of the trunk, changed to read the rows of this line."""
         if self.parent is None:
             return text
         found = self._statements.get(text)
@@ -242,7 +242,7 @@ class LineNumbers:
         return found
 
     def next_number(self, table: str) -> str:
-        """Return the query of the number that the next row of a table gets."""
+        """Return a query for the number of the next row of a table."""
         low = self.number * SPAN
         return f"SELECT coalesce(max(number) + 1, {low + self.marks[table]}) FROM main.all_{table} WHERE number >= {low} AND number < {low + SPAN}"
 
@@ -256,7 +256,7 @@ class LineNumbers:
         return "(" + " OR ".join(parts) + ")"
 
     def _closed(self, closed: str, same: str, by: str, table: str | None) -> Any:
-        """Return a function that makes the expression of when, or by what, a row was closed on this line."""
+        """Return a function that builds the SQL expression for when, or by which operation, this line closed a row."""
         scale = SPAN if table else 1
         noted = [f"c.line = {self.number}"] + [
             f"c.line = {other.number} AND c.tx <= {other.upto}" for other in self.ancestors if other.number
@@ -277,7 +277,7 @@ class LineNumbers:
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:
-    """Return a statement in which names of tables are those of queries."""
+    """Return a statement in which the names of views are replaced by queries."""
     begun = _BEGINNING.match(text)
     assert begun is not None
     named = dict.fromkeys(
@@ -300,22 +300,22 @@ class LineConnection:
         self._connection, self._line = connection, line
 
     def execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
-        """Run a statement."""
+        """Run a statement on the rows of the line."""
         return self._connection.execute(self._line.statement(statement), values)
 
 
 def line_named(connection: sqlite3.Connection, name: str | None) -> LineNumbers:
-    """Return the branch of a name that was made last; None: the trunk."""
+    """Return the newest branch of a name; the trunk for None."""
     return TRUNK if name is None else lines_of(connection.execute(NAMED_LAST, (name,)).fetchall())[-1]
 
 
 def all_branches(connection: sqlite3.Connection) -> list[LineNumbers]:
-    """Return all branches, deleted ones too."""
+    """Return all branches, including deleted ones."""
     return lines_of(connection.execute(ALL_LINES).fetchall())
 
 
 def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[LineNumbers]:
-    """Return the branches of rows of the table `line`, each after the one that it began from."""
+    """Return branches from rows of the table `line`, each after its parent."""
     found = {0: TRUNK}
     for number, name, parent, fork, marks in rows:
         found[number] = _line(number, found[parent], fork, marks, name)
@@ -324,12 +324,12 @@ def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[LineNumbers]:
 
 @lru_cache(maxsize=32)
 def _line(number: int, parent: LineNumbers, fork: Instant, marks: str, name: str) -> LineNumbers:
-    """Return a branch. It is kept with the statements that it has made."""
+    """Return a branch. The cache keeps the statements that the branch has built."""
     return LineNumbers(number, parent, fork, orjson.loads(marks), name)
 
 
 def add_branch(connection: sqlite3.Connection, name: str, fork: Instant, parent: str | None) -> None:
-    """Note a branch that begins with what its parent (None: the trunk) knew at an instant."""
+    """Add a branch with what its parent (None: the trunk) knew at an instant."""
     above = line_named(connection, parent)
     marks = orjson.dumps(_marks(connection, above, fork), option=orjson.OPT_SORT_KEYS).decode()
     connection.execute(
@@ -339,7 +339,7 @@ def add_branch(connection: sqlite3.Connection, name: str, fork: Instant, parent:
 
 
 def _marks(connection: sqlite3.Connection, line: LineNumbers, fork: Instant) -> dict[str, int]:
-    """Return how many rows of each table a line had at an instant."""
+    """Return the number of rows of each table that a line had at an instant."""
     reader = line.reader(connection)
     names = ", ".join(NUMBERED)
     [counts] = reader.execute(f"SELECT {names} FROM next_number").fetchall()

@@ -194,12 +194,10 @@ class Database:
         self._place = Path(self._real)  # the file that is read: the ledger itself or a copy
         # the state of read-only files when they were opened as immutable
         self._still: tuple[object, ...] | None = None
-        self._copy: tempfile.TemporaryDirectory[str] | None = (
-            None  # read where SQLite cannot read the original
-        )
+        self._copy: tempfile.TemporaryDirectory[str] | None = None  # read where the original cannot be read
         self._threads = threading.local()
         self._accesses: weakref.WeakSet[_Access] = weakref.WeakSet()
-        self._since = 0.0  # when this thread got the lock, by the clock of `time.perf_counter`
+        self._since = 0.0  # when this process got the lock, by the clock of `time.perf_counter`
         self._written_at = 0  # mtime of the file in nanoseconds; only checkpoints write the file
         self._writing = WritingCosts()
         self._hidden: str | None = None  # the numbers of bodies that all reads must hide, as JSON
@@ -368,9 +366,7 @@ class Database:
             raise self._forked_in_use()
         try:
             connection = self._opened(self.uri(read_only=read_only))
-            connection.execute(
-                "PRAGMA fullfsync=ON"
-            )  # else a sync on macOS returns before the data is on the disk
+            connection.execute("PRAGMA fullfsync=ON")  # else syncs on macOS return too early
             return connection
         except _ERRORS as error:
             raise self._not_opened(error) from error
@@ -516,9 +512,7 @@ class Database:
             self._writing.refused += 1
             raise
         except RuntimeError as error:
-            if (
-                self.writes_here or not self.lock.held
-            ):  # another opening of the store in this process holds it
+            if self.writes_here or not self.lock.held:  # another opening in this process holds it
                 raise InvalidError(
                     f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
                 ) from error

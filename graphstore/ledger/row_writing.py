@@ -1,8 +1,8 @@
-"""Writes the rows of the ledger: the chain arranged for reading (`sql/schema.sql`), from the heads alone; fields of
-bodies, and the words of texts (`WordRows`), from the bodies.
+"""Writes the rows of the ledger, which arrange the chain for reading (`sql/schema.sql`). Most rows follow from the heads alone. Fields and words
+(`WordRows`) are read from the bodies.
 
-A head states what a transaction changed: what it opened, what it closed, by which operation. Numbers of rows count from 0 in the order of the heads, so the rows
-that a head closes are named by number.
+A head lists what a transaction opened and closed, and by which operation. Rows are numbered from 0 in the order of the heads, so a head names the rows that
+it closes by number.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TABLES = (
     SCOPE_TABLE,
     *WORD_TABLES,
 )
-"""The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
+"""The tables of rows. All can be rebuilt from the chain; those of `OF_BODIES` need the bodies too."""
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (
     "SELECT first, last, ordinal FROM occurrence WHERE event = ? ORDER BY tx DESC, number DESC LIMIT 1"
@@ -63,14 +63,14 @@ FROM json_each(?) s CROSS JOIN all_entity e WHERE e.number = s.value
 """
 _BODIES = "SELECT number, data FROM body WHERE number >= ? AND number < ?"
 _NAMING = {"versions": (0,), "rows": (0,), "turns": (0,), "gaps": (0,), "links": (1, 3)}
-"""Lists of a head, and where their rows have ids of entities."""
+"""Lists of a head, and the places in their entries that are ids of entities."""
 Note = tuple[Head, int, LineNumbers, Mapping[str, int]]
 Thing = Sequence[Any]
-"""Whether a thing is an event, its kind, its key, and whether it is forgotten."""
+"""For a thing: 1 if it is an event, its kind, its key, and 1 if it is forgotten."""
 
 
 class KnownNumbers(NamedTuple):
-    """Holds numbers of rows that a head names otherwise, and the things that it may describe, so that they need not be read."""
+    """Holds row numbers of what heads name by id or ordinal, and facts about the described things, so that these need not be read."""
 
     entities: dict[str, int]  # by id
     things: dict[int, Thing]
@@ -81,7 +81,7 @@ class KnownNumbers(NamedTuple):
 
 
 def clear(connection: sqlite3.Connection) -> None:
-    """Remove all rows."""
+    """Delete all rows."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}")
 
@@ -89,7 +89,7 @@ def clear(connection: sqlite3.Connection) -> None:
 def close_rows(
     connection: sqlite3.Connection, line: LineNumbers, table: str, rows: Sequence[tuple[int, Instant, int]]
 ) -> None:
-    """Close rows of `period` or `link_period` on a line: each has its number, the tx, and the operation that closes it."""
+    """Close rows of `period` or `link_period` on a line. Each of `rows` has its number, the tx, and the closing operation."""
     if own := [row for row in rows if line.is_own(row[0])]:
         connection.executemany(f"UPDATE all_{table} SET tx_to = ?2, closed_by = ?3 WHERE number = ?1", own)
     if inherited := [(line.number, *row) for row in rows if not line.is_own(row[0])]:
@@ -100,7 +100,7 @@ def close_rows(
 def close_taken(
     connection: sqlite3.Connection, line: LineNumbers, tx: Instant, condition: str, *values: object
 ) -> None:
-    """Note that what was taken of an entity does not count any more on a line: the rows for which a condition holds."""
+    """Close the rows of `taken` that match a condition on a line: from `tx` on they do not count."""
     rows = line.reader(connection).execute(f"SELECT number FROM taken WHERE {condition}", values).fetchall()
     for (number,) in rows:
         if line.is_own(number):
@@ -112,7 +112,7 @@ def close_taken(
 def _forgetting(
     connection: sqlite3.Connection, operation: int, words: WordRows | None, branch: LineNumbers
 ) -> RowWriter:
-    """Return the writer that forgets on a branch what an operation on the trunk forgot."""
+    """Return a writer that forgets on a branch what an operation on the trunk forgot."""
     [(tx, verb, id, author, body)] = connection.execute(_OPERATION, (operation,)).fetchall()
     believed = branch.reader(connection).execute(_BELIEVED, (id,)).fetchall()
     head = {
@@ -124,7 +124,7 @@ def _forgetting(
 
 
 class RowWriter:
-    """Writes the rows of one line of the chain. `first_body` is the number of the first body of that line."""
+    """Writes the rows of one line of the chain. `first_body` is the number of that line's first body."""
 
     def __init__(
         self,
@@ -138,12 +138,12 @@ class RowWriter:
         bodies: Sequence[bytes] | None = None,
         known: KnownNumbers | None = None,
     ) -> None:
-        """Begin.
+        """Prepare to write the rows of `head`.
 
         Args:
-            before: the writer of the line of the chain before this one, if nothing was written since.
-            bodies: those of the line; None: they are read.
-            known: what is known of the rows; None: nothing.
+            before: the writer of the previous line of the chain, if nothing was written since.
+            bodies: the bodies of the line; None to read them.
+            known: known row numbers; None if there are none.
         """
         self._connection = connection
         self._words = words
@@ -154,7 +154,7 @@ class RowWriter:
         self._reader = self.line.reader(connection)
         if before is not None and before.line is not self.line:
             before = None
-        self._next: dict[str, int]  # of each table
+        self._next: dict[str, int]  # next number of each table
         if before is None:
             self._next = dict(zip(NUMBERED, self._reader.execute(_NEXT).fetchone(), strict=True))
         else:
@@ -165,14 +165,14 @@ class RowWriter:
             known = before._known if before is not None and goes_on else KnownNumbers({}, {}, {}, {}, {}, {})
         self._known: KnownNumbers = known
         self._bodies = bodies
-        # each that this line records, with its entity and its body
+        # the versions that this line records, each with its entity and the place of its body
         self._described: list[tuple[int, int, int]] = []
         self._changed: dict[str, list[int]] = {"period": [], "link_period": []}  # rows opened or closed
-        self._first_version: int | None = None  # of those
+        self._first_version: int | None = None  # of the versions that this line adds
         self._first_claim: int | None = None
 
     def write(self) -> list[Note]:
-        """Write the rows. Return what `StandingWriter` has to note: the line itself, and on each branch what is forgotten there too."""
+        """Write the rows. Return the arguments for `StandingWriter.note`: one for this line, and one for each branch that forgets the same things."""
         head = self._head
         for verb, name, *fork in head.get("branches", ()) if self.line is TRUNK else ():
             if verb == "branch":
@@ -214,7 +214,7 @@ class RowWriter:
         return notes
 
     def _add_branch(self, name: str, fork: Instant, parent: str | None) -> None:
-        """Add a branch. What the trunk has forgotten since its fork is forgotten there too."""
+        """Add a branch. It also forgets what the trunk has forgotten since the fork."""
         add_branch(self._connection, name, fork, parent)
         since = self._connection.execute(
             _FORGOTTEN_SINCE, (fork, dumps(list(FORGETTING)).decode())
@@ -228,7 +228,7 @@ class RowWriter:
             standings.write(tx)
 
     def _add_from_bodies(self, words: WordRows) -> None:
-        """Write the words and the fields of what this line describes."""
+        """Write the words and fields of the versions that this line describes."""
         if self._described:
             things, bodies = self._described_things(), self._read_bodies()
             texts, fields = [], []
@@ -246,7 +246,7 @@ class RowWriter:
             words.seal(self._connection)
 
     def _described_things(self) -> Mapping[int, Thing]:
-        """Return the things that this line describes: whether each is an event, its kind, its key, and whether it is forgotten."""
+        """Return the things that this line describes, by number."""
         missing = {entity for _, entity, _ in self._described if entity not in self._known.things}
         if missing:
             for number, *thing in self._connection.execute(_THINGS, (dumps([*missing]).decode(),)):
@@ -254,7 +254,7 @@ class RowWriter:
         return self._known.things
 
     def _read_bodies(self) -> Sequence[bytes | None]:
-        """Return the bodies of the line; None for one that was removed."""
+        """Return the bodies of the line; None for a removed one."""
         if self._bodies is not None:
             return self._bodies
         count = max(at for _, _, at in self._described) + 1
@@ -274,7 +274,7 @@ class RowWriter:
         return self.first_operation + at
 
     def _read_entities(self) -> None:
-        """Read the numbers of the entities that the head names, if they are several."""
+        """Read the numbers of the entities that the head names, unless there is only one."""
         named = {
             row[at] for name, places in _NAMING.items() for row in self._head.get(name, ()) for at in places
         }
@@ -331,7 +331,7 @@ class RowWriter:
             self._words.drop(self._connection, forgotten)
 
     def _add_covered(self, covers: Mapping[str, Iterable[Sequence[int]]]) -> None:
-        """Note which falls rechecks cover that came with a merge: after the operation of one place, up to that of another."""
+        """Record which falls are covered by rechecks that a merge brought. Each range has the operations `after` and `upto`, by place."""
         rows = [
             (
                 self._operation(int(at)),
@@ -344,7 +344,7 @@ class RowWriter:
         self._insert("covered", rows)
 
     def _forget(self, id: str, word: str, operation: int, body: int | None) -> list[int]:
-        """Note that an entity was forgotten by an operation with that body. Return its number, if this line knows it."""
+        """Record that an operation with this body forgot an entity. Return a list with its number; an empty one if this line does not have it."""
         found = self._reader.execute("SELECT number FROM entity WHERE id = ?", (id,)).fetchall()
         for (entity,) in found:
             self._connection.execute(
@@ -358,7 +358,7 @@ class RowWriter:
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
         rows = []
         for number, (id, kind, *slot) in self._numbered("entity", things):
-            key, scope = slot or (None, "")  # an event has its id and its type alone
+            key, scope = slot or (None, "")  # an event has only an id and a type
             rows.append((number, id, not slot, kind, key, scope, self._tx, 0))
             self._known.entities[id], self._known.things[number] = number, (not slot, kind, key, False)
         self._insert("entity", rows)
@@ -394,11 +394,11 @@ class RowWriter:
             version = self._version(entity, ordinal)
             rows.append((number, entity, version, *self._period(start, stop), *self._opened(by)))
             if self._first_version is None or version < self._first_version:
-                if self._known.things.get(entity, (True,))[0]:  # an event, as far as is known
+                if self._known.things.get(entity, (True,))[0]:  # an event, or nothing is known of it
                     earlier.append(number)
                 described.append((self._operation(by), version))
         self._insert("period", rows)
-        is_many = len(rows) > MOST  # else what is new is not deep
+        is_many = len(rows) > MOST  # otherwise only existing entities can have become deep
         self._changed["period"] += [row[0] for row in rows if is_many or row[1] < self._first_entity]
         if earlier and self._words is not None:
             add_periods(self._connection, earlier)
@@ -407,7 +407,7 @@ class RowWriter:
         self._set_operation("version", described)
 
     def _note_descriptions(self, rows: list[tuple[Any, ...]]) -> None:
-        """Note the periods of new descriptions where a head of an older release does not say whether they changed the content."""
+        """Record new descriptions of a head by an older release, which does not state which of them changed the content."""
         verbs = [operation[0] for operation in self._head.get("ops", ())]
         seen = set()
         for _, entity, version, start, stop, _, _, by, _ in rows:
@@ -424,14 +424,14 @@ class RowWriter:
         return found.fetchone()[0] is not None
 
     def _recorded_by(self, name: str) -> dict[tuple[str, int], int]:
-        """Return which operation recorded each version or claim first of which the head opens periods."""
+        """Return the operation that first recorded each version or claim of which the head opens periods."""
         found: dict[tuple[str, int], int] = {}
         for id, ordinal, _, _, by in self._head.get(name, ()):
             found.setdefault((id, ordinal), self._operation(by))
         return found
 
     def _set_operation(self, table: str, rows: Iterable[tuple[int, int]]) -> None:
-        """Note which operation recorded a version or claim first."""
+        """Set the operation that first recorded versions or claims, where it is missing."""
         if own := [row for row in rows if self.line.is_own(row[1])]:
             self._connection.executemany(
                 f"UPDATE all_{table} SET operation = ? WHERE number = ? AND operation IS NULL", own
@@ -444,7 +444,7 @@ class RowWriter:
         return self._tx, OPEN, self._operation(by), None
 
     def _add_unseen(self, head: Head) -> None:
-        """Add what no period shows: occurrences, first descriptions, and what came and went in this transaction."""
+        """Add what no period shows: occurrences, first descriptions, and what was opened and removed within this transaction."""
         if "seen" in head:
             totals: dict[int, tuple[Instant, Instant, int]] = {}
             rows = []
@@ -471,12 +471,12 @@ class RowWriter:
             self._insert(table, rows)
 
     def _occurred(self, event: int) -> tuple[Instant, Instant, int]:
-        """Return the earliest and the latest occurrence of an event so far, and how many there are."""
+        """Return the earliest and latest occurrence of an event so far, and their number."""
         found = self._reader.execute(_LAST_OCCURRENCE, (event,)).fetchone()
         return found or (OPEN, -OPEN, 0)
 
     def _unstored(self, entity: int, body: int, by: int) -> int:
-        """Add a version that was recorded, and of which nothing was believed after its transaction."""
+        """Add a version that was recorded but not believed after its transaction. Return its number."""
         number = self._next["version"]
         self._insert("version", [(number, entity, 0, self._body(body), self._operation(by))])
         self._described.append((number, entity, body))
@@ -484,7 +484,7 @@ class RowWriter:
         return number
 
     def _add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
-        pairs = [pair for setting in settings for pair in sorted(setting.items())]  # their order in the chain
+        pairs = [pair for setting in settings for pair in sorted(setting.items())]
         rows = [
             (number, self._tx, name, dumps(value).decode())
             for number, (name, value) in self._numbered("setting", pairs)
@@ -539,7 +539,7 @@ class RowWriter:
         self._set_operation("claim", described)
 
     def _add_unseen_of_links(self, head: Head) -> None:
-        """Add what no period of a link shows: who recorded it first, what came and went, and what a supersession took."""
+        """Add what no period of a link shows: who first recorded it, what came and went, and what supersessions removed."""
         for id, ordinal, by in head.get("link_told", ()):
             self._connection.execute(
                 "UPDATE all_claim SET operation = ? WHERE number = ?",
@@ -554,7 +554,7 @@ class RowWriter:
         for id, pieces in sorted(head.get("took", {}).items()):  # in their order in the chain
             link = self._link(id)
             target = self._known.targets.get(link)
-            if target is None:  # it is no new one
+            if target is None:  # not a new link
                 [(target,)] = self._reader.execute(_TARGET, (link,)).fetchall()
                 close_taken(self._connection, self.line, self._tx, "entity = ? AND link = ?", target, link)
             taken += [(target, link, *self._piece(target, piece)) for piece in pieces]
@@ -573,6 +573,6 @@ class RowWriter:
         self._insert("taken", [(number, *row, self._tx, OPEN) for number, row in enumerate(taken, first)])
 
     def _piece(self, entity: int, piece: Sequence[Any]) -> tuple[int, Instant, Instant]:
-        """Return the version and the period of what was taken of an entity."""
+        """Return the version and period of a part that was taken from an entity; version -1 if it has none."""
         ordinal, start, stop = piece
         return (self._version(entity, ordinal) if ordinal else -1, *self._period(start, stop))

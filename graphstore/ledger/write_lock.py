@@ -1,8 +1,8 @@
-"""Gives the writers of a store their turn: the threads of a process, and the processes of a machine.
+"""Lets one writer of a store write at a time, among the threads of a process and the processes of a machine.
 
-Threads queue in their process first, in order of arrival. The thread whose turn it is then locks a file. The operating system ends that lock with
-the process, so a killed writer stops nobody. Waiting costs no polling: a helper thread blocks in the operating system's lock, and unlocks the file
-again if the lock arrives when nobody waits for it any more.
+Threads first queue in their process, in order of arrival. The thread whose turn it is then locks a file. The operating system releases that lock when a
+process ends, so a killed writer blocks nobody. Waiting does not poll: a helper thread blocks in the operating system's lock. If the lock arrives when no
+thread waits any more, the helper releases it.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from graphstore.ledger.files import open_plain, plain_bytes, status_of, way_out,
 from graphstore.ledger.processes import host_name
 from graphstore.values.text import line
 
-_TURN = 0.1  # seconds
-PARKING = 5.0  # seconds that a helper thread without work stays: contending writers wait thousands of times a second
+_TURN = 0.1  # seconds between checks for Ctrl-C on Windows
+PARKING = 5.0  # seconds that a helper thread stays without work: contending writers wait thousands of times a second
 
 
 class WriteLock:
     """Gives one thread of one process at a time the right to write.
 
-    All locks of a process on one file share a queue. A forked child holds none of the locks of its parent.
+    All locks of a process on one file share a queue. A forked child holds none of its parent's locks.
     """
 
     def __init__(self, file: Path, purpose: str = "") -> None:
-        """Open the lock file, and make it if it is missing. Raises EngineError.
+        """Open the lock file, and create it if it is missing. Raises EngineError.
 
         Args:
-            purpose: is added to the name of this process in the file while it holds the lock.
+            purpose: added to the signature of this process in the file while it holds the lock.
         """
         self.file = file.absolute()
         self._purpose = purpose.encode()
@@ -62,10 +62,10 @@ class WriteLock:
         return self._held
 
     def acquire(self, timeout: float) -> None:
-        """Wait for the turn to write, at most `timeout` seconds.
+        """Wait at most `timeout` seconds for the turn to write.
 
-        Raises LockedError when the time is over, and EngineError when the lock file cannot be locked, or was removed or replaced since this lock opened it.
-        Raises RuntimeError when this thread holds the lock already.
+        Raises LockedError when the time is over, EngineError if the lock file cannot be locked, or was removed or replaced since this lock opened it. Raises
+        RuntimeError if this thread already holds the lock.
         """
         thread = threading.get_ident()
         if self._queue.owner == thread:
@@ -84,20 +84,20 @@ class WriteLock:
             raise
 
     def release(self) -> None:
-        """Let the next writer write. Does nothing if this thread does not hold the lock, as in a child forked while it did."""
+        """Let the next writer write. Does nothing if this thread does not hold the lock, as in a child that was forked meanwhile."""
         thread = threading.get_ident()
         if self._queue.owner == thread and self._queue.lock is self:
             self._give_up(thread)
 
     def close(self) -> None:
-        """Release the lock, if this thread holds it, and close the file. If another thread holds it, its release closes the file."""
+        """Release the lock if this thread holds it, and close the file. If another thread holds it, the file is closed at its release."""
         self._closed = True
         self.release()
         with _guard:
             self.close_if_idle()
 
     def _lock_file(self, deadline: float) -> bool:
-        """Lock the file until the deadline. Only the thread whose turn it is calls this."""
+        """Lock the file, and return False if the deadline passes. Only the thread whose turn it is calls this."""
         if self._closed:
             raise EngineError(f"{self.file} is closed. Open the store again to write.", outcome="not kept")
         if self._fd is None:  # closed for a fork
@@ -114,7 +114,7 @@ class WriteLock:
             ) from error
 
     def _wait(self, fd: int, deadline: float) -> bool:
-        """Wait until the helper has locked the file, or until the deadline. Raises OSError."""
+        """Wait until the helper has locked the file, and return False if the deadline passes. Raises OSError."""
         with _guard:
             if self._helper is None or self._helper.ended:
                 self._helper = _Helper(self._arrived_late)
@@ -137,13 +137,13 @@ class WriteLock:
         return True
 
     def _arrived_late(self, fd: int) -> None:
-        """Unlock a file that was locked after the last thread stopped waiting. The caller has the guard."""
+        """Unlock a file that was locked after the last thread stopped waiting. The caller holds the guard."""
         unlock(fd)
         if self._closed:
             self.close_if_idle()
 
     def _give_up(self, thread: int) -> None:
-        """Unlock the file and pass the turn on, or stop waiting for it. An interrupt in the middle does not leave the lock held."""
+        """End the turn of a thread, or its waiting, and unlock the file. An interrupt during this does not leave the lock held."""
         try:
             self._pass_on(thread)
         except KeyboardInterrupt:
@@ -151,7 +151,7 @@ class WriteLock:
             raise
 
     def _pass_on(self, thread: int) -> None:
-        """Do what `_give_up` promises. It may be repeated after an interrupt."""
+        """Do the work of `_give_up`. It may be repeated after an interrupt."""
         with _guard:
             try:
                 if self._queue.owner == thread:
@@ -166,14 +166,14 @@ class WriteLock:
                 self.close_if_idle()
 
     def close_if_idle(self) -> None:
-        """Close the file unless a thread of this process has it locked or waits for it. The caller has the guard."""
+        """Close the file unless a thread of this process has locked it or waits for it. The caller holds the guard."""
         waits = self._helper is not None and self._helper.working
         if self._fd is not None and self._queue.lock is not self and not waits:
             fd, self._fd = self._fd, None
             os.close(fd)
 
     def forget(self) -> None:
-        """Give up, in a forked child, what belongs to its parent. Closing the copy of a descriptor does not unlock the parent's file."""
+        """Discard, in a forked child, what belongs to its parent. Closing a copied descriptor does not unlock the parent's file."""
         if self._fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
@@ -181,7 +181,7 @@ class WriteLock:
         self._queue.empty()
 
     def _open(self) -> int:
-        """Open the file; the first time make it if it is missing. Raises EngineError, also when the file is not the one that was opened first."""
+        """Open the file, and create it the first time if it is missing. Raises EngineError, also if another file has replaced the one opened first."""
         create = 0 if self._identity else os.O_CREAT
         try:
             fd = open_plain(self.file, os.O_RDWR | create, alone=True, mode=0o600)
@@ -206,13 +206,13 @@ class WriteLock:
         )
 
     def _check_place(self) -> None:
-        """Raise EngineError when the name of the file leads to another file, or to none: its folder was moved or removed."""
+        """Raise EngineError if the path of the file leads to another file or to none: its folder was moved or removed."""
         found = status_of(self._name)
         if found is None or self._identity != (found.st_dev, found.st_ino):
             raise moved(self.file)
 
     def _sign(self) -> None:
-        """Write into the file who holds it. A disk that refuses this is no obstacle: the signature only helps people."""
+        """Write the holder's name into the file. Errors of the disk are ignored: the signature only informs people."""
         assert self._fd is not None
         try:
             signature = b"%b%b\n" % (_signature, self._purpose)
@@ -225,7 +225,7 @@ class WriteLock:
             pass
 
     def holder(self) -> str:
-        """Return what the file says of the process that has locked it, or has last."""
+        """Return the file's text about the process that holds the lock or held it last."""
         with contextlib.suppress(OSError):
             return plain_bytes(self.file)[:200].decode(errors="replace").strip() or "unknown"
         return "unknown"
@@ -243,7 +243,7 @@ class WriteLock:
 
 
 def moved(file: Path) -> EngineError:
-    """Return the error for a file whose name leads to another one now, or to none."""
+    """Return the error for a file whose path leads to another file now, or to none."""
     return EngineError(
         f"{file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
         outcome="not kept",
@@ -268,13 +268,13 @@ class _Queue:
         self.empty()
 
     def empty(self) -> None:
-        """Forget every thread."""
-        self.owner = 0  # of the thread whose turn it is; 0 if it is nobody's
-        self.lock: WriteLock | None = None  # the one that the owner locks
+        """Remove all threads."""
+        self.owner = 0  # id of the thread whose turn it is; 0 if there is none
+        self.lock: WriteLock | None = None  # the lock that the owner uses
         self.waiting: deque[_Turn] = deque()
 
     def enter(self, lock: WriteLock, thread: int, timeout: float) -> bool:
-        """Wait for the turn of this thread. On an exception the caller calls `leave`."""
+        """Wait for the turn of this thread, and return False at the timeout. On an exception the caller must call `leave`."""
         with _guard:
             if not self.owner and not self.waiting:
                 self.owner, self.lock = thread, lock
@@ -290,7 +290,7 @@ class _Queue:
             return True
 
     def leave(self, thread: int) -> None:
-        """End the turn of this thread, or its waiting, and wake the next one. May be repeated: an interrupt can come at any point."""
+        """End the turn of this thread, or its waiting, and wake the next thread. May be repeated: an interrupt can come at any point."""
         with _guard:
             if self.owner == thread:
                 self.owner, self.lock = 0, None
@@ -303,12 +303,12 @@ class _Queue:
 
 
 class _Helper(threading.Thread):
-    """Blocks in the operating system's lock in place of a thread that must be able to stop waiting. All fields are guarded."""
+    """Blocks in the operating system's lock on behalf of threads that must be able to stop waiting. The guard protects all fields."""
 
     def __init__(self, arrived_late: Callable[[int], None]) -> None:
         super().__init__(name="graphstore-write-lock", daemon=True)
-        self.working = False  # whether it blocks, or is about to
-        self.wanted = False  # whether a thread waits for what it does
+        self.working = False  # True while it blocks or is about to
+        self.wanted = False  # True while a thread waits for the result
         self.ended = False
         self.error: OSError | None = None
         self.arrived = threading.Lock()
@@ -318,7 +318,7 @@ class _Helper(threading.Thread):
         self._begin.acquire()
 
     def want(self, fd: int) -> None:
-        """Lock this file; if the helper still waits for it on behalf of a thread that stopped waiting, go on with that."""
+        """Start to lock this file. If the helper still waits for it on behalf of a thread that has stopped waiting, continue that wait."""
         self.wanted = True
         if not self.working:
             self.arrived = threading.Lock()
@@ -349,13 +349,13 @@ class _Helper(threading.Thread):
 
 
 def command(holder: str) -> str:
-    """Return the program that a lock names, as `program` does; empty when it runs on another machine."""
+    """Return the program of the process that a lock's signature names, as `program` does; empty if it runs on another machine."""
     pid, _, host = holder.removeprefix("pid ").partition(" on ")
     return program(int(pid)) if pid.isdecimal() and host == host_name() else ""
 
 
 def program(pid: int) -> str:
-    """Return what a process runs and its first arguments, as `: python -m graphstore mcp`; empty where this system does not show them.
+    """Return a process's program and first arguments, such as `: python -m graphstore mcp`; empty if the system does not show them.
 
     Later arguments and code after `-c` are left out: they may be confidential.
     """
@@ -370,7 +370,7 @@ def program(pid: int) -> str:
 
 
 def _acquired(waited: threading.Lock, timeout: float) -> bool:
-    """Wait for a lock of this process, at most `timeout` seconds. On Windows a thread that waits hears no Ctrl-C: there it waits in short turns."""
+    """Wait at most `timeout` seconds for a lock of this process. On Windows, Ctrl-C does not interrupt a waiting thread, so it waits in short steps."""
     until = time.monotonic() + timeout
     while sys.platform == "win32" and until - time.monotonic() > _TURN:
         if waited.acquire(timeout=_TURN):
@@ -384,14 +384,14 @@ def _signed() -> bytes:
 
 _guard = (
     threading.RLock()
-)  # of all fields here, for a few microseconds at a time; also held while this process forks
+)  # protects all fields here, each time for microseconds; also held while this process forks
 _queues: WeakValueDictionary[str, _Queue] = WeakValueDictionary()
 _locks: WeakSet[WriteLock] = WeakSet()
 _signature = _signed()
 
 
 def _before_fork() -> None:
-    """Close what is idle, so that no child has a copy; it is opened again when it is needed."""
+    """Close idle lock files, so that no child has a copy. They are opened again when needed."""
     _guard.acquire()
     for lock in _locks:
         lock.close_if_idle()

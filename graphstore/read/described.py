@@ -1,4 +1,4 @@
-"""Nodes and events at a coordinate: what they say there, what they ever said, and which stand or have happened."""
+"""Reads nodes and events at a coordinate: their contents there, all their versions, and which of them stand or have happened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Described(NamedTuple):
-    """A node or event with one version of it over one period, and how it stands, where that was asked."""
+    """A node or event with one of its versions over one period, and its standing if the statement reads it."""
 
     id: str
     is_event: int
@@ -47,14 +47,14 @@ class Described(NamedTuple):
 
 
 class StandingOf(NamedTuple):
-    """How a thing stands."""
+    """The standing of a thing."""
 
     number: int
     standing: str
 
 
 class Successor(NamedTuple):
-    """What supersedes a thing, and whether that begins later."""
+    """The id of an entity that supersedes a thing, and 1 if the supersession starts later."""
 
     id: str
     begins_later: int
@@ -77,7 +77,7 @@ _BELIEVED = UPRIGHT | {"superseded"}  # standings of an event that has happened
 
 
 def node(point: Point, id: str) -> Node:
-    """Return the node as it stands at a coordinate. Raises NotFoundError where it does not stand, InvalidError for an event."""
+    """Return the node that stands at a coordinate. Raises NotFoundError if it does not stand there, InvalidError for an event."""
     for row in point.rows(NODE, id=id) if isinstance(id, str) else ():
         if not row.is_event:
             return node_of(point, row)
@@ -91,7 +91,7 @@ def node(point: Point, id: str) -> Node:
 
 
 def event(point: Point, id: str) -> Event:
-    """Return the event, with its links, when it has happened by a coordinate and is believed there.
+    """Return the event with its links, if it has happened by a coordinate and is believed there.
 
     Raises NotFoundError otherwise, InvalidError for a node.
     """
@@ -104,7 +104,7 @@ def event(point: Point, id: str) -> Event:
 
 
 def history(point: Point, id: str) -> list[Version] | list[Link]:
-    """Return every period of the node, or of the link, believed at `tx`, over all valid time, by valid_from."""
+    """Return all periods of a node or link believed at `tx`, over all valid time, by valid_from."""
     rows = _periods(point, HISTORY, id)
     if rows is None:
         believed = [link for link in link_periods(point, id) if link.tx_to is None]
@@ -113,15 +113,15 @@ def history(point: Point, id: str) -> list[Version] | list[Link]:
 
 
 def versions(point: Point, id: str) -> list[Version] | list[Link]:
-    """Return every period of the node, or of the link, ever believed up to `tx`, by (tx_from, valid_from)."""
+    """Return all periods of a node or link ever believed up to `tx`, by (tx_from, valid_from)."""
     rows = _periods(point, VERSIONS, id)
     return link_periods(point, id) if rows is None else [version_of(point, row) for row in rows]
 
 
 def diff(point: Point, id: str, old: int, new: int) -> list[FieldChange]:
-    """Return what changed in the content from version `old` to version `new`, as paths.
+    """Return the differences in content from version `old` to version `new`, as paths.
 
-    Raises NotFoundError for an unknown number and where the contents were forgotten, InvalidError for what is not a number of a version.
+    Raises NotFoundError for an unknown number or forgotten contents, InvalidError for a value that is not a version number.
     """
     for name, number in (("old", old), ("new", new)):
         at_least_one(name, number)
@@ -144,9 +144,9 @@ def nodes(
     tag: str | None = None,
     content: Mapping[str, Any] | None = None,
 ) -> list[Node]:
-    """Return the nodes that stand at a coordinate, in the order they were first known. All filters must hold.
+    """Return the nodes that stand at a coordinate and match all filters, in the order in which they were first known.
 
-    `content`: fields of the content and their values.
+    `content`: fields of the content with their values.
     """
     for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
         optional_text(name, value)
@@ -168,10 +168,10 @@ def events(
     related_to: str | None = None,
     pattern: str | None = None,
 ) -> list[Event]:
-    """Return the events that have happened by a coordinate, newest `occurred_at` first. All filters must hold.
+    """Return the events that have happened by a coordinate and match all filters, newest `occurred_at` first.
 
-    `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the description,
-    whatever the case. Raises InvalidError when `since` is after `until`, NotFoundError for an unknown `related_to`.
+    `since`, `until`: an occurrence of the event is in [since, until). `related_to`: an id that a link connects with the event. `pattern`: a part of the
+    description, ignoring case. Raises InvalidError if `since` is after `until`, NotFoundError for an unknown `related_to`.
     """
     for name, value in (("type", type), ("pattern", pattern)):
         optional_text(name, value)
@@ -193,8 +193,7 @@ def events(
 
 
 def whole_view(point: Point) -> tuple[list[Node | Event], list[Link]]:
-    """Return the nodes and events that stand here, then what else links join, in the order of these; and the links that hold, in the order in which they
-    were made."""
+    """Return the nodes and events that stand, then other ends of links in the order of these; and the links that hold, in the order of recording."""
     found: list[Node | Event] = [*nodes(point), *events(point)]
     rows = point.rows(LINKS_HELD)
     known = {thing.id for thing in found}
@@ -220,7 +219,7 @@ def _description(point: Point, row: Described) -> str:
 
 
 def _periods(point: Point, statement: Statement[Described], id: str) -> list[Described] | None:
-    """Return the periods of a node; None for the id of a link. Raises InvalidError for an event."""
+    """Return the periods of a node; None if the id is that of a link. Raises InvalidError for an event."""
     rows = point.rows(statement, id=id) if isinstance(id, str) else []
     if not rows and isinstance(id, str) and known(point, id) is None and link_periods(point, id):
         return None
@@ -250,14 +249,14 @@ def _version(point: Point, id: str, number: int) -> Described:
 
 
 def _absence(point: Point, what: str, id: str, standing: str) -> str:
-    """Return the sentence for a thing that does not stand: its standing, and its successor."""
+    """Return a message about a thing that does not stand, with its standing and its successors."""
     message = (
         f"{what} {id!r} does not stand at valid {exactly(point.valid)} as known at {exactly(point.tx)}: "
         f"{standing.replace('_', ' ')}"
     )
     found = point.rows(SUCCESSORS, id=id)
     successors = [each.id for each in found if not each.begins_later]
-    if not successors and standing == "superseded":  # before it began
+    if not successors and standing == "superseded":  # before the supersession starts
         successors = [each.id for each in found]
     if successors:
         message += f", superseded by {', '.join(map(repr, successors))}"
@@ -268,12 +267,12 @@ def _absence(point: Point, what: str, id: str, standing: str) -> str:
 
 
 def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
-    """Return the nodes and events of these ids, whatever their standing, by id; events without their links."""
+    """Return nodes and events by id, whatever their standing. Events come without links."""
     return _values(point, thing_rows(point, ids), {})
 
 
 def chain_of(point: Point, ids: list[str], walked: Iterable[LinkedRow], truncated: bool) -> Chain | None:
-    """Make the value of a walk from the first of some things to the others, along links; None where the first is not known."""
+    """Return the answer of a walk from the first id to the others along links; None if the first id is unknown."""
     found = things(point, ids)
     if ids[0] not in found:
         return None
@@ -285,14 +284,14 @@ def chain_of(point: Point, ids: list[str], walked: Iterable[LinkedRow], truncate
 
 
 def shown(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
-    """Return the nodes and events of these ids, whatever their standing, by id; events with their links."""
+    """Return nodes and events by id, whatever their standing. Events come with their links."""
     rows = thing_rows(point, ids)
     events = [row.id for row in rows if row.is_event]
     return _values(point, rows, links_around(point, events) if events else {})
 
 
 def _values(point: Point, rows: list[Described], links: Mapping[str, list[Link]]) -> dict[str, Node | Event]:
-    """Make the values of nodes and events, by id. `links`: those of the events that are given with them."""
+    """Return values of nodes and events by id. `links`: the links of the events that are returned with links."""
     events = [row.id for row in rows if row.is_event]
     happened = HappenedTimes(point, events) if events else None
     found: dict[str, Node | Event] = {}
@@ -305,50 +304,50 @@ def _values(point: Point, rows: list[Described], links: Mapping[str, list[Link]]
 
 
 def standings(point: Point, ids: Iterable[str]) -> dict[str, Standing]:
-    """Return how the nodes and events of these ids stand, by id."""
+    """Return the standing of nodes and events by id."""
     return {row.id: row.standing for row in thing_rows(point, ids)}
 
 
 def thing_row(point: Point, id: str) -> Described | None:
-    """Return the row of the node or event of exactly this id, whatever its standing; None where it is not known here."""
+    """Return the row of the node or event with exactly this id, whatever its standing; None if it is not known here."""
     return next(iter(thing_rows(point, [id])), None) if isinstance(id, str) else None
 
 
 def resolved_row(point: Point, id: str) -> tuple[Described, int]:
-    """Return the row of the node or event that an id or a `{id}-v{n}` names, and n or 0. Raises as `resolve` does."""
+    """Return the row of the node or event that an id or `{id}-v{n}` names, and n, or 0 for a plain id. Raises as `resolve` does."""
     entity, number = resolve(point, id)
     [row] = thing_rows(point, [entity.id])
     return row, number
 
 
 def thing_rows(point: Point, ids: Iterable[str]) -> list[Described]:
-    """Return the rows of the nodes and events of these ids that are known here, whatever their standing, in the order of the ids."""
+    """Return the rows of the nodes and events that are known here, whatever their standing, in the order of the ids."""
     return point.rows(THINGS, ids=as_json(list(ids)), undone=point.undone)
 
 
 def described(point: Point, id: str, number: int) -> Node:
-    """Return the node as one of its versions describes it."""
+    """Return a node as one of its versions describes it."""
     [row] = point.rows(DESCRIBED, id=id, number=number)
     return node_of(point, row)
 
 
 def node_of(point: Point, row: Described) -> Node:
-    """Make the value of a node."""
+    """Return the value of a node."""
     return node_from(row, body_of(point, row))
 
 
 def node_from(row: Described, body: Json) -> Node:
-    """Make the value of a node whose version has this body."""
+    """Return the value of a node whose version has this body."""
     return Node.made(_fields(row, body, row.standing))
 
 
 def event_with_links(point: Point, row: Described, links: Iterable[LinkedRow]) -> Event:
-    """Make the value of an event with the links at either end of it."""
+    """Return the value of an event with the links at both of its ends."""
     return event_of(HappenedTimes(point, [row.id]), row, tuple(link_of(point, link) for link in links))
 
 
 def event_of(happened: HappenedTimes, row: Described, links: tuple[Link, ...] | None = None) -> Event:
-    """Make the value of an event."""
+    """Return the value of an event."""
     body = happened.point.content(row.data, row.checksum, f"event {row.id!r}")
     if not body:
         body = tombstone(row.forgotten or "", happened.place(row.id))
@@ -360,14 +359,14 @@ def event_of(happened: HappenedTimes, row: Described, links: tuple[Link, ...] | 
 
 
 def tombstone(word: str, place: Json) -> Json:
-    """Return what stands in place of the body of a forgotten event. `word`: how it was forgotten. `place`: its place in its trace."""
+    """Return the body of a forgotten event. `word`: evicted or erased. `place`: its place in its trace."""
     return {"description": f"[{word}]", "origin": word, "authorized": None, **place}
 
 
 def event_from(
     row: Described, body: Json, seen: Seen, status: Status | None, links: tuple[Link, ...] | None
 ) -> Event:
-    """Make the value of an event from its body with its latest metadata, and from when it was seen."""
+    """Return the value of an event from its body, which has its latest metadata. `seen`: its first and last instant, and how often it occurred."""
     first, last, count = seen
     get = body.get
     return Event.made(
@@ -407,12 +406,12 @@ def event_from(
 
 
 def version_of(point: Point, row: Described) -> Version:
-    """Make the value of a period of a node."""
+    """Return the value of a period of a node."""
     return Version.made({**_fields(row, body_of(point, row)), "ref": f"{row.id}-v{row.number}"})
 
 
 def body_of(point: Point, row: Described) -> Json:
-    """Return the body of a version of a node; empty when it was forgotten."""
+    """Return the body of a version of a node; empty if it was forgotten."""
     return point.content(row.data, row.checksum, f"node {row.id!r}, version {row.number}")
 
 
@@ -423,7 +422,7 @@ def _says(point: Point, row: Described, said: Json) -> bool:
 
 
 def _fields(row: Described, body: Json, standing: Standing | None = None) -> Json:
-    """Return the fields of a node with its standing, or of a version, in the order in which answers are printed."""
+    """Return the fields of a node (with its standing) or of a version, in the order in which answers print them."""
     body = body or {"content": {}, "trigger": row.forgotten or ""}
     return {
         "id": row.id,

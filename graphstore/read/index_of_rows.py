@@ -1,4 +1,4 @@
-"""Read things, periods and links from the rows of a ledger into columns, each when it is first asked for: for questions that look at few things."""
+"""Reads things, periods and links from the rows of a ledger into columns, each on first use. It serves reads that visit few things."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class PeriodOf(NamedTuple):
 
 
 class ConfirmationOf(NamedTuple):
-    """An operation that confirmed the thing of an id."""
+    """An operation that confirmed the thing with an id."""
 
     id: str
     operation: int
 
 
 class EntityOf(NamedTuple):
-    """What a thing is."""
+    """The properties of a thing."""
 
     number: int
     id: str
@@ -53,7 +53,7 @@ class EntityOf(NamedTuple):
 
 
 class NamedEntity(NamedTuple):
-    """The id and the key of a thing."""
+    """The id and key of a thing."""
 
     number: int
     id: str
@@ -61,7 +61,7 @@ class NamedEntity(NamedTuple):
 
 
 class VersionNumbered(NamedTuple):
-    """What a version is of, and where its content is."""
+    """A version: its entity, and the number and length of its body."""
 
     number: int
     entity: int
@@ -82,7 +82,7 @@ class LinkOfKind(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A period of a link with its claim."""
+    """A period of a link, with its claim."""
 
     number: int
     link: int
@@ -102,7 +102,7 @@ class LinkRow(NamedTuple):
 
 
 class OperationOf(NamedTuple):
-    """An operation, and where its reason is."""
+    """An operation, and the number and length of the body with its reason."""
 
     number: int
     tx: Instant
@@ -114,7 +114,7 @@ class OperationOf(NamedTuple):
 
 
 class OccurrenceOf(NamedTuple):
-    """A time at which an event happened again, and the first and the last up to it."""
+    """A repeated occurrence of an event, with the first and last occurrence up to it."""
 
     number: int
     occurred_at: Instant
@@ -128,7 +128,7 @@ class OccurrenceOf(NamedTuple):
 
 
 class ForgottenEntity(NamedTuple):
-    """An entity that was forgotten, by which operation."""
+    """A forgotten entity, and the operation that forgot it."""
 
     number: int
     operation: int
@@ -160,11 +160,11 @@ _LINK_PERIOD = ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")
 _CLAIM = ("c_strength", "c_inferred", "c_history", "c_by", "c_pos", "c_len", "c_op")
 _OCCURRENCE = ("s_at", "s_tx", "s_op", "s_first", "s_last")
 _OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
-"""The columns of each table, in the order in which statements give them after the number of the row."""
+"""The columns of each table, in the order of the statements' columns after the row number."""
 
 
 class IndexOfRows(Index):
-    """The index of a ledger at one coordinate: links are those believed there."""
+    """The index of a ledger at one coordinate. Its links are those believed there."""
 
     out: Lists[int]
     into: Lists[int]
@@ -182,12 +182,12 @@ class IndexOfRows(Index):
 
     def __init__(self, point: Point) -> None:
         self._point = point
-        self._since: dict[int, Instant] = {}  # when rows of links were recorded first
-        self._holding: dict[int, int] = {}  # rows of nodes that hold here, where all were read
+        self._since: dict[int, Instant] = {}  # when rows of links were first recorded
+        self._holding: dict[int, int] = {}  # the rows of nodes that hold here, if all were read
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
         me: Any = proxy(
             self
-        )  # columns that held their index would keep what was read until Python collects cycles
+        )  # columns with strong references would form cycles that stay until the garbage collector runs
         columns: dict[str, Any] = {"ids": NumbersByKey(partial(IndexOfRows._number_of, me))}
         for names, read in (
             (_ENTITY, IndexOfRows.read_entities),
@@ -213,23 +213,23 @@ class IndexOfRows(Index):
 
     @cached_property
     def count(self) -> int:
-        """Return how many things there are."""
+        """Return the number of things."""
         [(count,)] = self._point.database.rows(f"SELECT entity % {SPAN} FROM next_number")
         return int(count)
 
     @property
     def whole(self) -> IndexOfRows:
-        """Return what also reads outside of scopes."""
+        """Return an index that also reads outside of scopes."""
         return self if self._point.whole is self._point else self._unscoped
 
     @cached_property
     def _unscoped(self) -> IndexOfRows:
-        """Return what reads all, for a point within scopes."""
+        """Return an index without scopes, for a point that is limited to scopes."""
         return IndexOfRows(self._point.whole)
 
     @cached_property
     def undone_by(self) -> dict[Instant, list[int]]:  # type: ignore[override]
-        """Return the operations that took a transaction back."""
+        """Return the operations that undid each transaction."""
         found: dict[Instant, list[int]] = {}
         for row in UNDONE.rows(self._point.database, {}):
             found.setdefault(row.tx, []).append(row.operation)
@@ -243,7 +243,7 @@ class IndexOfRows(Index):
         return int(last)
 
     def mark(self) -> Mark:
-        """Return how long the columns are that anybody asks for: all is committed."""
+        """Return the numbers of committed rows: all rows here are committed. Only `versions` is set, since callers use nothing else."""
         return Mark(versions=1 << 62)
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
@@ -260,45 +260,45 @@ class IndexOfRows(Index):
         return -1
 
     def setting_at(self, name: str, tx: Instant) -> Any:
-        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
+        """Return the value of a setting at `tx`; None if it was not set by then."""
         return setting_at(Point(self._point.database, OPEN, tx), name)
 
     def link_since(self, row: int) -> Instant:
-        """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
+        """Return when a row of a link was recorded. For a row that an undo opened again, return when it was first recorded."""
         return self._since[row]
 
     # ------------------------------------------------------------------ reading
 
     def _number_of(self, id: str) -> int | None:
-        """Return the number of the entity of an id; None for an unknown one."""
+        """Return the number of the entity with an id; None if it is unknown."""
         return next((row.number for row in self._point.rows(ENTITY_NUMBER, id=id)), None)
 
     def _read_one(self, read: Callable[[Any, list[int]], object] | None, number: int) -> None:
-        """Read the row of a number; without `read`, only those are known that were read with others."""
+        """Read the row of a number. Without `read` do nothing: such rows are only read together with others."""
         if read is not None:
             read(self, [number])
 
     def _list_of(self, name: str, read: Callable[[Any, list[Any]], object], thing: Any) -> list[int]:
-        """Read the list of a thing."""
+        """Read and return one list of a thing. `name`: the attribute that holds the lists."""
         read(self, [thing])
         found: list[int] = vars(self)[name][thing]
         return found
 
     def _fill(self, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Put rows, each of which begins with its number, into columns."""
+        """Write rows into columns. The first value of each row is its number."""
         numbers, *values = zip(*rows, strict=True) if rows else ((),)
         for name, column in zip(names, values, strict=False):
             vars(self)[name].update(zip(numbers, column, strict=True))
 
     def read_entities(self, numbers: Iterable[int]) -> None:
-        """Read what some things are, at once."""
+        """Read the properties of entities with one statement."""
         missing = [ent for ent in dict.fromkeys(numbers) if ent not in self.born]
         if missing:
             found = self._point.rows(ENTITIES_NUMBERED, numbers=as_json(missing))
             self._fill(_ENTITY, found)
 
     def read_versions(self, numbers: Iterable[int]) -> None:
-        """Read versions, and the things they are of, at once."""
+        """Read versions and their entities."""
         missing = [number for number in numbers if number not in self.v_ent]
         if missing:
             found = self._point.rows(VERSIONS_NUMBERED, numbers=as_json(missing))
@@ -306,7 +306,7 @@ class IndexOfRows(Index):
             self.read_entities(row.entity for row in found)
 
     def read_links(self, entities: Iterable[int]) -> None:
-        """Read the links of things at once."""
+        """Read the links of things with one statement."""
         missing = self.out.unread(entities)
         for ent in missing:
             self.out[ent], self.into[ent] = [], []
@@ -320,27 +320,27 @@ class IndexOfRows(Index):
                 self.into[link.target].append(link.number)
 
     def read_links_of(self, kinds: Iterable[str]) -> list[int]:
-        """Read the links of some kinds that hold here, at once. Returns them in the order in which they were made."""
+        """Read the links of some kinds that hold here. Return them in the order of recording."""
         links = self._point.rows(LINKS_OF_KINDS, kinds=as_json(list(kinds)))
         self._add_links(links)
         return [link.number for link in links]
 
     def read_links_ever(self, kinds: Iterable[str]) -> list[int]:
-        """Read all links of some kinds that were ever made, with their ends, at once. Returns them in the order in which they were made."""
+        """Read all links of some kinds that were ever made, with their ends. Return them in the order of recording."""
         links = self._point.rows(LINKS_EVER, kinds=as_json(list(kinds)))
         self._add_links(links)
         self.read_entities(chain.from_iterable((link.source, link.target) for link in links))
         return [link.number for link in links]
 
     def read_things(self, entities: Iterable[int]) -> None:
-        """Read things with their periods and versions at once."""
+        """Read things with their periods and versions."""
         missing = self.rows_of.unread(entities)
         self.read_entities(missing)
         self._read_periods(missing)
         self.read_versions(self.r_ver[row] for ent in missing for row in self.rows_of[ent])
 
     def read_held_nodes(self) -> list[int]:
-        """Read what holds here of all nodes, at once. Returns the rows, in the order in which the nodes were first known."""
+        """Read what holds here of all nodes. Return the rows in the order in which the nodes were first known."""
         found = self._point.rows(HELD_NODES)
         self._fill(_PERIOD, found)
         self.read_versions([row.version for row in found])
@@ -348,7 +348,7 @@ class IndexOfRows(Index):
         return [row.number for row in found]
 
     def read_events(self, numbers: Iterable[int]) -> None:
-        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        """Read the events among some things, with all that decides when they happened and whether they are open."""
         numbers = list(numbers)
         self.read_entities(numbers)
         events = [ent for ent in numbers if self.is_event[ent]]
@@ -361,14 +361,14 @@ class IndexOfRows(Index):
             self.whole.read_events(events)
 
     def read_weighed(self, entities: list[int]) -> None:
-        """Read things with their links, and when they were confirmed or happened again, at once."""
+        """Read things with their links, confirmations and occurrences."""
         self.read_things(entities)
         self.read_links(entities)
         self._read_times(ent for ent in entities if self.is_event[ent])
         self._read_confirmations(self.confirmed.unread(self.names[ent] for ent in entities))
 
     def read_ends(self, entities: Iterable[int]) -> set[int]:
-        """Read what the links of some things lead to, at once. Returns these."""
+        """Read the ends of the links of some things, and return these ends."""
         entities = list(entities)
         self.read_links(entities)
         links = [link for ent in entities for side in (self.out, self.into) for link in side[ent]]
@@ -377,7 +377,7 @@ class IndexOfRows(Index):
         return ends
 
     def _read_times(self, entities: Iterable[int]) -> None:
-        """Read when things were believed, and when events happened again."""
+        """Read when things were believed, and the occurrences of events."""
         entities = list(entities)
         self.read_entities(entities)
         self._read_periods(self.rows_of.unread(entities))
@@ -419,7 +419,7 @@ class IndexOfRows(Index):
         self._list("confirmed", ids, found)
 
     def _list(self, name: str, things: Iterable[Any], rows: Iterable[tuple[Any, int]]) -> None:
-        """Give each thing the list of its rows."""
+        """Store for each thing the list of its rows."""
         lists = vars(self)[name]
         for thing in things:
             lists[thing] = []

@@ -1,10 +1,10 @@
-"""Decide by the rows of things and links what holds at a coordinate, and how things stand there.
+"""Decides from the rows of things and links which of them hold at a coordinate, and how things stand there.
 
-Its columns have a value for each row of a kind, by the number of the row; -1 means none. Where they come from is for those who read them: the working set of
-a transaction, or the readers of a ledger at one coordinate.
+Each column has one value per row of a kind, at the number of the row; -1 means none. Subclasses fill the columns: the working set of a transaction, and the
+readers of a ledger at one coordinate.
 
-Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `s_` occurrences of events
-after the first recorded one, `o_` operations.
+Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `s_` occurrences of events after
+the first recorded one, `o_` operations.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from graphstore.ledger.database import RowReader
 from graphstore.read.columns import Gap, Mark
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
-# a column: nobody asks for more of it than the values of rows
+# columns; typed as lists, since only their values are used
 Numbers = list[int]
 Texts = list[str]
 Lists = list[list[int]]
 
 
 class Index:
-    """The rows of a store as far as somebody has read them."""
+    """The rows of a store, as far as they were read."""
 
     ids: Mapping[str, int]
     link_ids: Mapping[str, int]
@@ -38,7 +38,7 @@ class Index:
     slots: dict[tuple[str, str], list[int]]  # (key, scope)
     aliases: Mapping[tuple[str, int, str], int]  # (branch, number there, id) -> version
     versions_of: dict[int, list[int]]
-    rows_of: dict[int, list[int]]  # in the order they were written
+    rows_of: dict[int, list[int]]  # in the order of writing
     now_of: Any  # believed now, by valid_from
     out: dict[int, list[int]]
     into: dict[int, list[int]]
@@ -81,7 +81,7 @@ class Index:
     s_op: Numbers
     s_first: Numbers
     s_last: Numbers
-    seen_of: Any  # event -> its occurrences, in writing order
+    seen_of: Any  # event -> its occurrences, in the order of writing
     o_tx: Numbers
     o_verb: Texts
     o_subject: Texts
@@ -91,15 +91,15 @@ class Index:
     last_tx: Instant
     gone: Mapping[int, int]  # forgotten entity -> the operation that evicted or erased it
     confirmed: dict[str, list[int]]  # id -> the operations that confirmed it
-    undone_by: dict[Instant, list[int]]  # transaction -> the operations `undo` of it
+    undone_by: dict[Instant, list[int]]  # tx of a transaction -> the operations that undid it
     gaps: dict[int, list[Gap]]  # entity -> (tx, from, to, operation that removed it)
-    link_ghosts: dict[int, list[Gap]]  # what was said of a link and is in no row: (tx, from, to, operation)
-    branch: str | None  # the branch whose rows these are; None: the trunk
-    lineage: tuple[str, ...]  # the branch and those it came from, itself first
-    forked: Mark | None  # how much of it a branch has from the trunk
+    link_ghosts: dict[int, list[Gap]]  # parts stated of a link that no row shows: (tx, from, to, operation)
+    branch: str | None  # the branch whose rows these are; None for the trunk
+    lineage: tuple[str, ...]  # the branch and its ancestors, its own name first
+    forked: Mark | None  # the numbers of rows that a branch has from the trunk
 
     def read_line(self, database: RowReader) -> None:
-        """Note which line of belief a database is of."""
+        """Set the line of belief from a database."""
         self.branch, self.forked = database.branch, None
         if self.branch is not None:
             of_trunk = database.line.of_trunk
@@ -107,15 +107,15 @@ class Index:
 
     @property
     def whole(self) -> Index:
-        """Return what also reads outside of scopes: itself."""
+        """Return an index that also reads outside of scopes: itself."""
         return self
 
     def setting_at(self, name: str, tx: Instant) -> Any:
-        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
+        """Return the value of a setting at `tx`; None if it was not set by then."""
         raise NotImplementedError
 
     def mark(self) -> Mark:
-        """Return how many rows are committed."""
+        """Return the numbers of committed rows."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ which row holds
@@ -128,9 +128,9 @@ class Index:
         return row if row >= 0 and self.r_end[row] > tx else -1
 
     def last_cover(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Return the row written last, not after `tx`, whose valid time holds `valid`; believed at `tx` or not. -1 when there is none.
+        """Return the last row written up to `tx` whose valid time contains `valid`, whether believed at `tx` or not; -1 if there is none.
 
-        The last decision about an instant is in that row: a later one would have written a later row, or closed this one.
+        This row shows the last decision about the instant: any later decision would have written a later row or closed this one.
         """
         r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to
         rows = (
@@ -144,7 +144,7 @@ class Index:
         return sorted(rows, key=self.r_from.__getitem__)
 
     def start(self, ent: int, tx: Instant) -> Instant | None:
-        """Return the first valid_from believed of an entity, None when nothing is believed."""
+        """Return the first valid_from believed of an entity; None if nothing is believed."""
         rows = self.believed(ent, tx)
         return self.r_from[rows[0]] if rows else None
 
@@ -157,11 +157,11 @@ class Index:
         return -1
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
-        """Return the links on one side of an entity: those of the kinds, and perhaps others; in order."""
+        """Return links on one side of an entity in order of recording: at least those of the given kinds. Subclasses may filter."""
         return side.get(ent, [])
 
     def link_since(self, row: int) -> Instant:
-        """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
+        """Return when a row of a link was recorded. For a row that an undo opened again, return when it was first recorded."""
         if self.o_verb[self.k_op[row]] != UNDO:
             return self.k_tx[row]
         here = (self.k_claim[row], self.k_from[row], self.k_to[row])
@@ -175,22 +175,22 @@ class Index:
         return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
 
     def first_reported(self, ent: int) -> Instant:
-        """Return the instant of an event that was recorded first. All others are in its occurrences."""
+        """Return the instant at which an event happened as first recorded. All other instants are in its occurrences."""
         for row in self.rows_of[ent]:
             if (
                 self.r_tx[row] < self.r_end[row]
-            ):  # skip a row opened and closed in one transaction, which an open one may have
+            ):  # skip a row that was opened and closed in one transaction; one that is open may follow
                 return self.r_from[row]
         return self.born[ent]
 
     def last_written(self, ent: int, tx: Instant) -> int:
-        """Return the row of an entity written last by `tx` and not taken back; one that was, if there is no other; -1 for none."""
+        """Return the last row of an entity written by `tx` that is not undone, or else the last undone one; -1 if there is none."""
         rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx]
         kept = (row for row in reversed(rows) if not self.undone_by or self.believed_op(self.r_op[row], tx))
         return next(kept, rows[-1] if rows else -1)
 
     def believed_op(self, op: int, tx: Instant) -> bool:
-        """Return True if an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
+        """Return True if an operation counts at `tx`: it was recorded, and its transaction is not undone there."""
         if self.o_tx[op] > tx:
             return False
         undos = self.undone_by.get(self.o_tx[op]) if self.undone_by else None
@@ -199,11 +199,11 @@ class Index:
     # ------------------------------------------------------------------ how things stand
 
     def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
-        """Return how an entity known at `tx` stands at (valid, tx)."""
+        """Return the standing at (valid, tx) of an entity known at `tx`."""
         return self.face(ent, valid, tx)[0]
 
     def face(self, ent: int, valid: Instant, tx: Instant) -> tuple[str, int]:
-        """Return how an entity known at `tx` stands at (valid, tx), and the row that shows it there: the one that holds, else its last cover, or -1."""
+        """Return the standing of an entity at (valid, tx), and the row that shows it there: the one that holds, else its last cover, or -1."""
         row = self.find(ent, valid, tx)
         if row >= 0:
             away = bool(self.is_event[ent]) and self.superseded(ent, valid, tx)
@@ -217,27 +217,27 @@ class Index:
 
     def confirmations(self, ent: int, tx: Instant) -> list[int]:
         """Return the operations that confirmed an entity, as known at `tx`."""
-        born = self.born[ent]  # an earlier thing with its name that was never stored does not count
+        born = self.born[ent]  # ignore confirmations of an earlier thing of this id that was never stored
         ops = self.confirmed.get(self.names[ent], ())
         return [op for op in ops if born <= self.o_tx[op] and self.believed_op(op, tx)]
 
     def confirmed_last(self, ent: int, tx: Instant) -> int:
-        """Return the last of `confirmations`, -1: none."""
+        """Return the last of `confirmations`, or -1."""
         born, ops = self.born[ent], self.confirmed.get(self.names[ent], ())
         return next((op for op in reversed(ops) if born <= self.o_tx[op] and self.believed_op(op, tx)), -1)
 
     def word(self, ent: int) -> str:
-        """`evicted` or `erased` for what was forgotten, else empty."""
+        """Return `evicted` or `erased` for a forgotten entity; empty for others."""
         op = self.gone.get(ent, -1)
         return "" if op < 0 else FORGETTING[self.o_verb[op]]
 
     def tombstone(self, ent: int) -> dict[str, Any]:
-        """Return the tombstone of a forgotten thing, in place of its body."""
+        """Return the tombstone that replaces the body of a forgotten thing."""
         word = self.word(ent)
         return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
     def last_seen(self, ent: int, tx: Instant = OPEN) -> Instant:
-        """When an event happened last, as far as was known at `tx`."""
+        """Return the latest instant at which an event happened, as known at `tx`."""
         first, again = self.first_reported(ent), self.seen_of.get(ent, [])
         known = bisect_right(again, tx, key=self.s_tx.__getitem__)
         if self.undone_by:
@@ -258,13 +258,13 @@ class Index:
             return "ended"
         later = (row for link in self.successors.get(ent, ()) for row in self.believed_link(link, tx))
         if any(valid < self.k_from[row] for row in later):
-            return "superseded"  # a plan that was replaced before it began
+            return "superseded"  # a plan that was replaced before it started
         return "ended" if last >= 0 else "retracted"
 
     # ------------------------------------------------------------------ what was taken away
 
     def is_retraction(self, op: int, ent: int) -> bool:
-        """Return True if an operation said that what it removed of an entity never was so."""
+        """Return True if an operation states that what it removed never was so."""
         return op >= 0 and self.o_verb[op] in RETRACTING
 
     def _removal(self, ent: int, valid: Instant, tx: Instant, cover: int) -> int:
@@ -272,7 +272,7 @@ class Index:
         found = -1
         if self.undone_by:
             undos = (op for op in self.undone_by.get(self.born[ent], ()) if self.believed_op(op, tx))
-            found = max(undos, default=-1)  # what an undone transaction introduced never was, at any time
+            found = max(undos, default=-1)  # what an undone transaction introduced never was so, at any time
             for row in reversed(self.rows_of[ent]):
                 if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx and self._removes(row, ent, tx):
                     found = max(found, self.r_close[row])
@@ -285,11 +285,11 @@ class Index:
         return found
 
     def _removes(self, row: int, ent: int, tx: Instant) -> bool:
-        """Return True if the closing of a row took something of its entity away, as known at `tx`."""
+        """Return True if the closing of a row removed a part of its entity, as known at `tx`."""
         return self.r_end[row] <= tx and self._removed(self.r_close[row], ent, tx)
 
     def _removed(self, op: int, ent: int, tx: Instant) -> bool:
-        """Return True if an operation that closed a row of an entity took something of it away, as known at `tx`."""
+        """Return True if an operation that closed a row of an entity removed a part of it, as known at `tx`."""
         verb = self.o_verb[op]
         if self.o_tx[op] > tx or verb in DESCRIBING:
             return False
@@ -298,14 +298,14 @@ class Index:
         return not self.undone_by or self.believed_op(op, tx)
 
     def last_removal(self, ent: int, tx: Instant) -> int:
-        """Return the last operation that took something of an entity away, as known at `tx`; -1: none did."""
+        """Return the last operation that removed a part of an entity, as known at `tx`; -1 if none did."""
         gaps = (op for at, _, _, op in self.gaps.get(ent, ()) if at <= tx and self.believed_op(op, tx))
         closing = {*map(self.r_close.__getitem__, self.rows_of[ent])} - {-1}
         closed = (op for op in sorted(closing, reverse=True) if self._removed(op, ent, tx))
         return max(max(gaps, default=-1), next(closed, -1))
 
     def removals(self, ent: int, tx: Instant) -> list[tuple[int, Period]]:
-        """Return what was taken of an entity, as known at `tx`: each operation with a period it removed."""
+        """Return what was removed from an entity, as known at `tx`, as pairs of operation and period."""
         gaps = self.gaps.get(ent, ())
         found = [(op, (start, stop)) for at, start, stop, op in gaps if at <= tx and self.believed_op(op, tx)]
         listed = {gap[3] for gap in gaps}

@@ -1,11 +1,11 @@
-"""More than one hop: walks around things, and paths that respect time, over the rows of a ledger.
+"""Walks over several links: the surroundings of things, and paths that respect time, from the rows of a ledger.
 
-A link is walked from its source to its target (`out`), the other way (`in`), or either way (`both`). An inverse name walks it the other way round, a
-symmetric kind is walked from both ends. Links are shown as they are stored, whichever way they were walked.
+A link is walked from source to target (`out`), from target to source (`in`), or in both directions (`both`). An inverse name reverses the direction; a
+symmetric kind is walked from both ends. Links in the answer have their stored direction.
 
-A path respects time when the `valid_from` of its links never goes back. So where a link leads does not depend on how its source was
-reached, and each link has to be walked once only, the first time it may be: that keeps the search linear in the links. A path either way
-may go against time as well, or be a chain of causes: each of these orders is a search of its own, over instants that are turned round or all alike.
+A path respects time if the `valid_from` of its links never decreases. What can follow a link then depends only on that link. So each link is visited once, at
+the first opportunity, and a search is linear in the number of links. With `both`, a path may also run against time or be a chain of causes. Each of these
+orders is a separate search, for which the instants are negated or all set to 0.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Kinds: TypeAlias = Iterable[str] | str
 Trail: TypeAlias = list["Pass"]
 Pass: TypeAlias = tuple[
     Instant, str, int, int
-]  # a link on the way: when it begins to hold (as its `LinksOnward` count time), its id; its row, and the thing it leads to
+]  # a link on a path: its start (as `LinksOnward` counts time), its id, the number of its period, and the thing it leads to
 
 DIRECTIONS = ("out", "in", "both")
 BESTS = ("hops", "arrival")
@@ -42,7 +42,7 @@ _ONE_WAY: tuple[Direction, ...] = ("out", "in")
 
 
 class LinkOnward(NamedTuple):
-    """A link that leads on from a thing: the numbers of both, and of its period."""
+    """A link that leads on from a thing, with the numbers of both ends and of its period."""
 
     near: int
     far: int
@@ -64,11 +64,11 @@ class WalkGround:
         self.valid, self.tx, self.vocabulary = point.valid, point.tx, point.vocabulary
         self._ids: dict[int, str] = {}
         self._orders: dict[int, tuple[Instant, Instant, str]] = {}
-        # the links that lead on from a thing, in no order, as far as they were fetched
+        # the links that lead on from things, in no order, as far as they were read
         self.onward: dict[tuple[int, frozenset[str], frozenset[str]], list[Pass]] = {}
 
     def number(self, id: str) -> int:
-        """Return the number of the thing that an id names."""
+        """Return the number of the thing with an id."""
         entity, _ = resolve(self._point, id)
         self._ids[entity.thing] = entity.id
         return entity.thing
@@ -78,7 +78,7 @@ class WalkGround:
         return self._ids[thing]
 
     def fetch(self, things: Iterable[int], ahead: frozenset[str], back: frozenset[str]) -> None:
-        """Read by one statement the links that hold with some things as their source, of the kinds `ahead`, or as their target, of the kinds `back`."""
+        """Read with one statement the links that hold and have one of the things as source (kinds `ahead`) or as target (kinds `back`)."""
         wanted = [thing for thing in things if (thing, ahead, back) not in self.onward]
         if not wanted:
             return
@@ -90,11 +90,11 @@ class WalkGround:
             self.onward[way.near, ahead, back].append((way.valid_from, way.id, way.period, way.far))
 
     def order(self, row: int) -> tuple[Instant, Instant, str]:
-        """Return what links are ordered by: when they begin to hold, when they were recorded, id."""
+        """Return the sort key of a link: when it starts, when it was recorded, its id."""
         return self._orders[row]
 
     def chain(self, root: int, reached: Iterable[int], walked: Iterable[int], truncated: bool) -> Chain:
-        """Make the value of a walk."""
+        """Return the answer of a walk."""
         ids = [self._ids[root], *(self._ids[thing] for thing in reached)]
         rows = self._point.rows(LINKS_OVER, periods=as_json(list(walked)))
         chain = chain_of(self._point, ids, rows, truncated)
@@ -105,7 +105,7 @@ class WalkGround:
 def walk(
     point: Point, ids: Iterable[str] | str, kinds: Kinds = (), hops: int = 2, direction: Direction = "both"
 ) -> Chain:
-    """Return what lies at most `hops` links away from any of the ids, the nearest first, the first id as root.
+    """Return all that is at most `hops` links away from any of the ids, nearest first. The first id is the root.
 
     Raises NotFoundError for an unknown id, InvalidError for an unknown kind or direction.
     """
@@ -196,8 +196,7 @@ def paths(
 
 
 def _orders(ground: WalkGround, kinds: Kinds, direction: Direction) -> list[LinksOnward]:
-    """Return the orders a path may have: forward in time; either way also back in time, and along causal links from effect to cause or from cause to
-    effect, whenever these began to hold."""
+    """Return the orders that a path may have: forward in time; with `both` also back in time, and along causal links in each direction."""
     forward = LinksOnward(ground, kinds, direction)
     if direction != "both":
         return [forward]
@@ -208,7 +207,7 @@ def _orders(ground: WalkGround, kinds: Kinds, direction: Direction) -> list[Link
 
 
 def _each_once(trails: Iterable[Trail]) -> Iterator[Trail]:
-    """Yield the trails, each the first time only: one whose links begin together has several orders."""
+    """Yield each trail once: one whose links all start together is found in several orders."""
     seen = set()
     for trail in trails:
         rows = tuple(row for _, _, row, _ in trail)
@@ -218,9 +217,9 @@ def _each_once(trails: Iterable[Trail]) -> Iterator[Trail]:
 
 
 class LinksOnward:
-    """Which links lead on from a thing: of some kinds, in one direction.
+    """The links that lead on from things, of some kinds and in one direction.
 
-    `pace`: what their instants are multiplied with. 1: time goes on, -1: it goes back, 0: all begin together.
+    `pace`: the factor for their instants. 1: time increases along a path; -1: it decreases; 0: all links start together.
     """
 
     def __init__(self, ground: WalkGround, kinds: Kinds, direction: Direction, *, pace: int = 1) -> None:
@@ -236,16 +235,16 @@ class LinksOnward:
         ahead, back = (straight, turned | even) if direction == "out" else (turned | even, straight)
         if direction == "both":
             ahead = back = straight | turned
-        # along which kinds from source to target, and along which the other way
+        # kinds to walk from source to target, and kinds to walk from target to source
         self._sides = frozenset(ahead), frozenset(back)
 
     def back(self) -> LinksOnward:
-        """Return the same links, walked the other way."""
+        """Return the same links for the opposite direction."""
         kinds, direction = self._named
         return LinksOnward(self._ground, kinds, _BACK[direction], pace=self._pace)
 
     def fetch(self, things: Iterable[int]) -> None:
-        """Read together the links of things from which the search is going on."""
+        """Read with one statement the links of things that the search visits next."""
         self._ground.fetch([thing for thing in things if thing not in self._in_order], *self._sides)
 
     def onward(self, thing: int) -> list[Pass]:
@@ -254,7 +253,7 @@ class LinksOnward:
         return self._ground.onward[(thing, *self._sides)]
 
     def in_order(self, thing: int) -> list[Pass]:
-        """Return the links that lead on from a thing, by when they begin to hold, then by id. They are read once."""
+        """Return the links that lead on from a thing, by their start, then by id. They are sorted once."""
         found = self._in_order.get(thing)
         if found is None:
             pace = self._pace
@@ -265,10 +264,10 @@ class LinksOnward:
 
 
 class Search:
-    """Breadth first from one thing along links whose `valid_from` does not go back.
+    """Searches breadth first from one thing along links whose `valid_from` does not decrease.
 
-    Steps are numbered as they are found: by hops, then by the ids of the links that lead there. The first step over a link is the best one over
-    it, for what can follow a link depends on nothing but the link.
+    Steps are numbered in the order of discovery: by hops, then by the ids of the links on their path. The first step over a link is the best one, since what
+    can follow depends only on the link.
     """
 
     def __init__(
@@ -282,9 +281,9 @@ class Search:
         without: Collection[int] = (),
         to_go: Mapping[int, int] | None = None,
     ) -> None:
-        """From `start` on from an instant: through none of the things to avoid, and not first over the link rows in `without`.
+        """Search from `start`, from the instant `since` on. Never visit things in `avoid`, and do not begin with the link rows in `without`.
 
-        `to_go`: the least number of hops from each thing to the goal; what is too far away is left out.
+        `to_go`: the fewest hops from each thing to the goal; things that are too far away are skipped.
         """
         self.ways = ways
         self.start, self.goal = start, goal
@@ -292,11 +291,11 @@ class Search:
         self.avoid = {start, *avoid}
         self.to_go = to_go
         self.steps: list[Pass] = []
-        self._before: list[int] = []  # the step that a step follows, -1 for the first
+        self._before: list[int] = []  # the previous step of each step, -1 for a first one
         self._left = {start: [each for each in ways.in_order(start) if each[2] not in without]}
 
     def first(self, depth: int) -> Trail | None:
-        """Return the path to the goal with the fewest hops; of equals, the one with the first ids."""
+        """Return the path to the goal with the fewest hops; of equal ones, the one with the first link ids. None if there is none."""
         for level in self.levels(depth):
             for step in level:
                 if self.steps[step][3] == self.goal:
@@ -304,7 +303,7 @@ class Search:
         return None
 
     def first_and_earliest(self, depth: int) -> Trail | None:
-        """Return the path to the goal with the fewest hops; of equals, by the earliest arrival and then the first ids."""
+        """Return the path to the goal with the fewest hops, then the earliest arrival, then the first link ids. None if there is none."""
         for level in self.levels(depth):
             arrived = [step for step in level if self.steps[step][3] == self.goal]
             if arrived:
@@ -312,12 +311,12 @@ class Search:
         return None
 
     def earliest(self, depth: int) -> Trail | None:
-        """Return the path to the goal with the earliest arrival; of equals, by the fewest hops and then the first ids."""
+        """Return the path to the goal with the earliest arrival, then the fewest hops, then the first link ids. None if there is none."""
         arrived = [step for level in self.levels(depth) for step in level if self.steps[step][3] == self.goal]
         return self.trail(min(arrived, key=self._arrival)) if arrived else None
 
     def levels(self, depth: int) -> Iterator[range]:
-        """Yield the steps with one hop, with two, and so on."""
+        """Yield the steps of one hop, then those of two, and so on."""
         level = self._over([(-1, each) for each in self._leaving(self.start, self.since, depth)])
         while level:
             yield level
@@ -327,7 +326,7 @@ class Search:
             level = self._over([(step, each) for step in level for each in self._after(step, depth)])
 
     def trail(self, step: int) -> Trail:
-        """Return the links from the start up to a step."""
+        """Return the links from the start to a step."""
         found = []
         while step >= 0:
             found.append(self.steps[step])
@@ -338,7 +337,7 @@ class Search:
         return self.steps[step][0]
 
     def _over(self, onward: list[tuple[int, Pass]]) -> range:
-        """Number the steps. Those they follow are numbered by the ids of their links: so are these."""
+        """Number new steps. Previous steps are already numbered by the ids of their links, so sorting by (previous step, id) continues that order."""
         first = len(self.steps)
         onward.sort(key=lambda each: (each[0], each[1][1]))
         self.steps += [each for _, each in onward]
@@ -350,7 +349,7 @@ class Search:
         return [] if far == self.goal else self._leaving(far, since, depth)
 
     def _leaving(self, ent: int, since: Instant, depth: int) -> list[Pass]:
-        """Return the links that lead on from a thing from an instant on, and that no step has walked."""
+        """Return the links that start at `since` or later, lead on from a thing, and were not walked yet."""
         if depth < 1:
             return []
         left = self._left.get(ent)
@@ -364,21 +363,21 @@ class Search:
 
 
 class Paths:
-    """Every time-respecting simple path from one thing to another, few hops first, then early arrivals, then by link ids.
+    """Finds all simple paths that respect time from one thing to another, by hops, then arrival, then link ids.
 
-    The best of a set of paths is found by one search. What is left of the set without it falls into smaller sets: those that part from it at its first
-    thing, at its second, and so on. So each path costs a few searches, however many there are (Yen 1971, Lawler 1972).
+    One search finds the best path of a set. The rest of the set is split into smaller sets: paths that leave the best path at its first thing, at its second,
+    and so on. So each path costs a few searches, however many paths there are (Yen 1971, Lawler 1972).
     """
 
     def __init__(self, ways: LinksOnward, back: LinksOnward, start: int, goal: int, depth: int) -> None:
         self.ways = ways
         self.start, self.goal, self.depth = start, goal, depth
         self.to_go = _hops_to(back, goal, depth)
-        # the best path of each set, and what makes the set: how many of its links are common to all, and which do not follow them
+        # of each set: its best path, the number of first links that all its paths share, and the link rows that must not follow these
         self._sets: list[tuple[int, Instant, list[str], Trail, int, frozenset[int]]] = []
 
     def found(self) -> Iterator[Trail]:
-        """Yield the paths, each as its links."""
+        """Yield the paths, each as a list of links."""
         self._add([], frozenset())
         while self._sets:
             _, _, _, trail, common, without = heappop(self._sets)
@@ -387,7 +386,7 @@ class Paths:
             yield trail
 
     def _add(self, common: Trail, without: frozenset[int]) -> None:
-        """The set of the paths that begin in common and then go on over none of these links."""
+        """Add the set of paths that begin with `common` and do not continue over the link rows in `without`, if it is not empty."""
         since, _, _, at = common[-1] if common else (-OPEN, "", -1, self.start)
         passed = {self.start, *(far for _, _, _, far in common)}
         search = Search(
@@ -401,7 +400,7 @@ class Paths:
 
 
 def _hops_to(back: LinksOnward, goal: int, depth: int) -> dict[int, int]:
-    """Return the least number of hops to the goal, of each thing within `depth` hops of it."""
+    """Return the fewest hops to the goal from each thing within `depth` hops of it."""
     to_go, frontier = {goal: 0}, [goal]
     for hops in range(1, depth + 1):
         level = []
@@ -428,12 +427,12 @@ def _ids(ids: Iterable[str] | str) -> list[str]:
 
 
 def _kept(kinds: Kinds) -> Kinds:
-    """Return kinds that can be asked for several times."""
+    """Return kinds in a form that can be iterated several times."""
     return tuple(kinds) if isinstance(kinds, Iterable) and not isinstance(kinds, str) else kinds
 
 
 def _named(ground: WalkGround, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the stored kinds that are meant, and those that are meant the other way round. Without names: all that are walked."""
+    """Return the named kinds that are walked forward and those that are walked in reverse. Without names: all kinds with `walked` set."""
     vocabulary = ground.vocabulary
     straight, turned = vocabulary.named(kinds)
     if straight or turned:
@@ -442,7 +441,7 @@ def _named(ground: WalkGround, kinds: Kinds) -> tuple[frozenset[str], frozenset[
 
 
 def _described(kinds: Kinds, direction: str, depth: int | None) -> str:
-    """Return the links a path was searched along, in words."""
+    """Return a phrase for messages: the links along which a path was searched."""
     names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     way = {"out": "from source to target", "in": "from target to source", "both": "either way"}[direction]
     within = "" if depth is None else f" within {depth} hop{'s' if depth > 1 else ''}"
