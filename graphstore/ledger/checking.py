@@ -1,4 +1,4 @@
-"""Reads the chain of a ledger again: whether each line follows the one before, and whether the rows are those that it says."""
+"""Verifies the chain of a ledger: each line must follow the one before, and the rows must be those that the chain implies."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from graphstore.ledger.statements import schema_statements
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import instant
 
-_MOST = 20  # differences of one table that are told one by one
-_LONG = 60  # bytes of a value that is shown
-_PAGE = 1_000  # rows of the chain that are fetched at once
+_MOST = 20  # differences of one table that are reported one by one
+_LONG = 60  # bytes; longer values are not shown
+_PAGE = 1_000  # rows of the chain that are fetched per statement
 _LINES = "SELECT number, tx, part, more, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
 _BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ?"
 _CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY number LIMIT 1000"
@@ -50,11 +50,11 @@ _NAMES = {
     "event": "entity",
     "source": "entity",
     "link": "link",
-}  # columns, and the table that has the id
+}  # columns -> the table that has their ids
 
 
 def transactions(database: Database) -> Iterator[list[tuple[dict[str, Any], int]]]:
-    """Yield each transaction as its lines: the head, which is verified, and the number of its first body. Raises DamageError, EngineError for a newer format."""
+    """Yield each transaction as its lines: the verified head and the number of the first body. Raises DamageError, EngineError for a newer format."""
     lines: list[tuple[dict[str, Any], int]] = []
     at, digest = 0, GENESIS
     while rows := database.rows(_LINES, (at, _PAGE)):
@@ -76,8 +76,8 @@ def transactions(database: Database) -> Iterator[list[tuple[dict[str, Any], int]
 def _verified(
     database: Database, number: int, raw: bytes, stated: str, at: int, before: str
 ) -> dict[str, Any]:
-    """Return the head of a row of the chain that follows the row `at`, whose digest is `before`. Raises DamageError."""
-    if at and number != at + 1:  # a chain that was rewritten begins with a later number
+    """Return the head of a row of the chain after row `at`, whose digest is `before`. Raises DamageError if the row is damaged or missing."""
+    if at and number != at + 1:  # a chain that was rewritten begins with a higher number
         raise damage(database, at + 1, "it is missing")
     if digest_of(raw) != stated:
         raise damage(database, number, "its digest does not match")
@@ -93,10 +93,10 @@ def _verified(
 
 
 def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, str]]:
-    """Yield what differs from what was written: the number of its row in the chain (0: the file itself) and what is wrong.
+    """Yield each fault as the number of its row in the chain (0: the file itself) and a message.
 
     Args:
-        contents: whether bodies are compared with their hashes too, and rows with the chain.
+        contents: also compare bodies with their hashes, and rows with the chain.
     """
     file = database.file
     try:
@@ -111,12 +111,12 @@ def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, 
         if contents and are_whole is not None:
             for difference in _differences(database.uri(), WordRows() if are_whole else None):
                 yield 0, f"{file}: {difference}"
-    except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
+    except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot be rebuilt
         yield 0, f"{file}: its rows cannot be compared with the chain ({error})"
 
 
 def _faults_of_chain(database: Database, contents: bool) -> Generator[tuple[int, str], None, bool | None]:
-    """Yield what is wrong with the rows of the chain. Returns whether all bodies have their hashes; None where the chain cannot be followed to its end."""
+    """Yield the faults of the chain. Return True if all bodies match their hashes; None if the chain cannot be followed to its end."""
     are_whole, file = True, database.file
     at, digest, expected_body, expected_part = 0, GENESIS, 0, 0
     while rows := database.rows(_LINES, (at, _PAGE)):
@@ -146,10 +146,9 @@ def _faults_of_chain(database: Database, contents: bool) -> Generator[tuple[int,
 
 
 def check_copy(database: Database) -> bool:
-    """Check the integrity of the file and the chain when the ledger is in another file than before: in a copy, or a restored backup.
+    """Check the file and the chain if the ledger is in another file than recorded: in a copy, or a restored backup.
 
-    Returns whether that was so; `record_file` then makes it the last time. Raises DamageError with the first fault. Contents are checked when
-    they are read.
+    Returns True if so; the caller then calls `record_file`. Raises DamageError for the first fault. Contents are checked later, when they are read.
     """
     if is_in_recorded_file(database):
         return False
@@ -163,7 +162,7 @@ def check_copy(database: Database) -> bool:
 
 
 def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
-    """Write all rows of the chain into tables that are empty."""
+    """Write all rows from the chain into empty tables."""
     standings = standing_rows.StandingWriter(connection)
     at, rows = 0, None
     while lines := connection.execute(_CHAIN, (at,)).fetchall():
@@ -177,11 +176,11 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
 
 
 def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
-    """Drop the tables of rows and all views, make them by the schema of this release, and write their rows from the chain."""
+    """Drop all tables of rows and all views, create them by the schema of this release, and write their rows from the chain."""
     for name, kind, _ in connection.execute(_SCHEMA.format("main")).fetchall():
         is_old = (
             f"all_{name}" in row_writing.TABLES
-        )  # before schema 4 the tables of the trunk alone had these names
+        )  # before schema 4 these names were those of the trunk's tables
         if kind == "view" or (kind == "table" and (name in row_writing.TABLES or is_old)):
             connection.execute(f"DROP {kind} {name}")
     there = {name for name, _, _ in connection.execute(_SCHEMA.format("main"))}
@@ -193,9 +192,9 @@ def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
 
 
 def upgrade_schema(database: Database, words: WordRows) -> None:
-    """Bring a ledger of an earlier schema to that of this release, in one SQL transaction, unless that was done. A killed upgrade leaves it as it was.
+    """Upgrade a ledger of an earlier schema to that of this release, in one SQL transaction. A killed upgrade leaves it unchanged.
 
-    Raises EngineError when the disk refuses.
+    Raises EngineError if the disk refuses.
     """
     if database.read_only or database.rows("PRAGMA user_version")[0][0] == SCHEMA:
         return
@@ -207,10 +206,10 @@ def upgrade_schema(database: Database, words: WordRows) -> None:
 
 
 def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:
-    """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says, and which contents are missing. Other processes may write meanwhile: one moment is compared.
+    """Yield the differences between a ledger's rows, given as an SQLite URI, and its chain, and missing contents. One snapshot is compared.
 
     Args:
-        words: makes the words of texts; None leaves out what is made of bodies.
+        words: writes the words of texts; None to skip all tables that depend on bodies.
     """
     with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:  # a temporary database
         connection.execute("ATTACH ? AS ledger", (ledger,))
@@ -218,7 +217,7 @@ def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:
         for statement in _STATEMENTS:
             connection.execute(statement)
         yield from _differing_schema(connection)
-        for table in _OF_CHAIN:  # then the name means that of the ledger
+        for table in _OF_CHAIN:  # from then on the name means the ledger's table
             connection.execute(f"DROP TABLE main.{table}")
         connection.execute("INSERT OR REPLACE INTO main.property SELECT * FROM ledger.property")
         write_rows(connection, words)
@@ -227,7 +226,7 @@ def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:
             if (words is None and table in row_writing.OF_BODIES) or (
                 made != expected and table in WORD_TABLES
             ):
-                continue  # made of damaged bodies, or by another stemmer than that of this process
+                continue  # based on damaged bodies, or on another stemmer than that of this process
             for difference in _differing(connection, table):
                 yield f"{difference}. `graphstore rebuild` makes the rows anew from the chain."
         for line, id, version in connection.execute(_VANISHED):
@@ -236,7 +235,7 @@ def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:
 
 
 def _differing_schema(connection: sqlite3.Connection) -> Iterator[str]:
-    """Tell which tables, indexes and views are not made as this release makes them."""
+    """Yield messages about tables, indexes and views that are not defined as in this release."""
     made, found = (
         {
             name: re.sub(_COMMENT_OR_SPACE, "", sql)
@@ -252,7 +251,7 @@ def _differing_schema(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _differing(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """Tell the rows of one table that are in the ledger alone, and those that are missing there."""
+    """Yield messages about the rows of one table that only the ledger has, and those that it lacks."""
     for first, second, word in (
         ("ledger", "main", "has a row that the chain does not say"),
         ("main", "ledger", "lacks a row that the chain says"),
@@ -270,7 +269,7 @@ def _differing(connection: sqlite3.Connection, table: str) -> Iterator[str]:
 def _named(
     connection: sqlite3.Connection, columns: Iterable[str], row: Iterable[Any]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a row by column, with ids in place of numbers."""
+    """Yield the values of a row by column, with ids instead of numbers."""
     for column, value in zip(columns, row, strict=True):
         table = _NAMES.get(column)
         if table is not None and isinstance(value, int):

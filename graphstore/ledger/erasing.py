@@ -1,7 +1,6 @@
-"""Leaves things out of the chain as if they had never been recorded: no tombstone, no operation on them, no link to them.
+"""Removes things from the chain as if they had never been recorded: no tombstone, no operation on them and no link to them remains.
 
-Everything else keeps its periods and its transaction instants; rows, operations and bodies are renumbered and the digest chain is computed
-again.
+All else keeps its periods and its tx. Rows, operations and bodies are renumbered, and the digest chain is computed again.
 """
 
 from __future__ import annotations
@@ -29,18 +28,22 @@ from graphstore.ledger.ledger import Ledger
 from graphstore.values.period import Instant, instant
 
 Head = dict[str, Any]
-Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
-# lists whose entries begin with the id of a thing, with that of a link, and those whose entries end with an operation
+Transaction = list[tuple[Head, list[bytes]]]  # its lines, each a head and its bodies
+# lists of a head: entries that begin with the id of a thing, entries that begin with the id of a link, and entries that end with an operation
 _OF_THINGS = "entities versions rows gaps turns told said seen".split()
 _OF_LINKS = "links claims link_rows link_told linked".split()
-_NAMES = ("by", "source", "target")  # arguments that are an id; `source` of other verbs than `unlink` is true
+_NAMES = (
+    "by",
+    "source",
+    "target",
+)  # arguments that are an id; `source` is an id for `unlink` only, and true for other verbs
 _BY = "closed link_closed rows link_rows gaps turns told said link_told linked seen".split()
 
 
 class _Rows:
-    """The rows and operations of one line of belief: old number -> new number; on the trunk also their count at each instant.
+    """Maps old numbers of rows and operations of one line of belief to new ones. For the trunk it also keeps their count at each instant.
 
-    A row that is left out has -1, and an operation the number of the last one before it that is kept.
+    A removed row maps to -1; a removed operation maps to the last kept one before it.
     """
 
     def __init__(self) -> None:
@@ -52,7 +55,7 @@ class _Rows:
         self.known.append((tx, *map(len, self.numbers.values())))
 
     def forked(self, at: Instant) -> _Rows:
-        """Return those of a branch that begins here with what was known at an instant."""
+        """Return the rows of a branch that forks here at an instant."""
         fresh = _Rows()
         fresh.known = [known for known in self.known if known[0] <= at]
         so_far = bisect_right(self.known, at, key=lambda known: known[0])
@@ -64,23 +67,23 @@ class _Rows:
 
 
 class Compacting:
-    """One pass over all transactions that leaves out the things of these ids, their links, and deleted branches.
+    """Rewrites the heads of all transactions in one pass, without the things in `gone`, their links, and deleted branches.
 
-    A link may have the same id as a thing. `folded`: transactions of which nothing stays, as a later one tells what they did.
+    A link may have the same id as a thing. `folded`: transactions that are removed as a whole, because a later one states their effects.
     """
 
     def __init__(
         self, gone: set[str], deleted: Iterable[tuple[str, Instant]], folded: frozenset[Instant] = frozenset()
     ) -> None:
         self.gone, self._folded = gone, folded
-        self.links: set[str] = set()  # those that are left out
+        self.links: set[str] = set()  # ids of removed links
         self._trunk = self._rows = _Rows()
-        self._branches: dict[str, _Rows | None] = {}  # None: deleted
+        self._branches: dict[str, _Rows | None] = {}  # None for a deleted branch
         self._deleted = frozenset(deleted)
-        self._link_bodies: set[str] = set()  # hashes of the bodies of left-out links, in one transaction
+        self._link_bodies: set[str] = set()  # hashes of the bodies of removed links, in one transaction
 
     def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
-        """Return the lines that are left of a transaction, each with the numbers of the bodies it keeps."""
+        """Return the remaining lines of a transaction, each with the numbers of the bodies that it keeps."""
         tx, branch = instant(heads[0]["tx"]), heads[0].get("branch")
         rows = self._trunk if branch is None else self._branches[branch]
         if rows is None:
@@ -141,7 +144,7 @@ class Compacting:
             rows.numbers["ops"].append(rows.kept["ops"] - 1)
 
     def _renumber_coverage(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
-        """Name by their new numbers the operations whose falls a recheck covers that came with a merge."""
+        """Renumber the operations in the coverage of rechecks that a merge brought."""
         places, begun = self._rows.numbers["ops"], 0
         for head, first in zip(heads, firsts, strict=True):
             kept = {}
@@ -179,7 +182,7 @@ class Compacting:
                 del head[name]
 
     def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
-        """Keep the operations on what remains, and those that its rows name (then with an empty subject). Old number -> new number."""
+        """Keep the operations on what remains, and those that remaining rows name (with an empty subject). Return old number -> new number."""
         numbers: dict[int, int] = {}
         for head, first in zip(heads, firsts, strict=True):
             kept = []
@@ -198,14 +201,14 @@ class Compacting:
         return numbers
 
     def _arguments(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
-        """Keep the arguments of the operations on what remains, without the ids of what does not."""
+        """Keep the arguments of remaining operations, without ids of removed things."""
         begun = 0
         for head, first in zip(heads, firsts, strict=True):
             ops, entries = head.get("ops", ()), head.pop("args", {})
             kept = {"*": entries["*"]} if ops and "*" in entries else {}
             for name, entry in entries.items():
                 op = -1 if name == "*" else first + int(name)
-                if op not in numbers or not ops[numbers[op] - begun][1]:  # its subject is left out
+                if op not in numbers or not ops[numbers[op] - begun][1]:  # its subject is removed
                     continue
                 rest = {
                     field: self._without_gone(value)
@@ -221,13 +224,13 @@ class Compacting:
             begun += len(ops)
 
     def _without_gone(self, value: Any) -> Any:
-        """Return a list of ids, or of links, without those of what is left out; any other value as it is."""
+        """Return a list of ids or links without removed ones; return any other value unchanged."""
         if not isinstance(value, list):
             return value
         return [each for each in value if self.gone.isdisjoint(each if isinstance(each, list) else (each,))]
 
     def is_gone(self, verb: str, subject: str) -> bool:
-        """Return True if an operation is on something that is left out."""
+        """Return True if the subject of an operation is removed."""
         return verb not in OF_THE_STORE and subject in (self.links if verb in OF_LINKS else self.gone)
 
     def _renumber(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
@@ -241,12 +244,14 @@ class Compacting:
 
 def _keep(head: Head, name: str, entries: list[Any]) -> None:
     head.pop(name, None)
-    if entries or name == "turns":  # a line without it is of a time that did not record them
+    if (
+        entries or name == "turns"
+    ):  # kept even if empty: a line without it is of a release that did not record turns
         head[name] = entries
 
 
 def _bodies(head: Head) -> list[int]:
-    """Return the bodies a head still names, in their old numbers; the head is given the new ones."""
+    """Return the old numbers of the bodies that a head still names, and write the new ones into the head."""
     places: list[tuple[Any, Any]] = [(entry, -1) for entry in head.get("versions", ())]
     places += [(entry, -1) for entry in head.get("claims", ()) if entry[-1] is not None]
     places += [(entry, 2) for entry in head.get("ops", ()) if len(entry) > 2 and entry[2] is not None]
@@ -264,7 +269,7 @@ def left(
     gone: set[str],
     folded: frozenset[Instant],
 ) -> Iterator[Transaction]:
-    """Yield the rest of each transaction of a ledger; nothing of the `folded` ones, which a later one tells."""
+    """Yield the rest of each transaction of a ledger, without the `folded` ones."""
     compacting = Compacting(gone, ledger.deleted_branches(), folded)
     for lines in transactions(ledger.database):
         kept = compacting.transaction([head for head, _ in lines])
@@ -278,7 +283,7 @@ def left(
 def with_bodies(
     ledger: Ledger, lines: list[tuple[Head, int]], kept: list[tuple[Head, list[int]]]
 ) -> Transaction:
-    """Return the lines that are left of a transaction with the bodies that they keep."""
+    """Return the remaining lines of a transaction with the bodies that they keep."""
     firsts = {id(head): first for head, first in lines}
     rest = []
     for head, numbers in kept:
@@ -289,7 +294,7 @@ def with_bodies(
 
 
 def _leave_out_counts(head: Head, bodies: list[bytes], gone: set[str]) -> None:
-    """Remove the counts of left-out things from the recorded lookups."""
+    """Remove the counts of removed things from recorded lookups."""
     for verb, _, *body in head.get("ops", ()):
         if verb == TOUCH:
             counts = orjson.loads(bodies[body[0]])
@@ -299,7 +304,7 @@ def _leave_out_counts(head: Head, bodies: list[bytes], gone: set[str]) -> None:
 
 
 def chained(rest: Iterable[Transaction]) -> Iterator[Verbatim]:
-    """Yield the lines of transactions, with a new digest chain."""
+    """Yield the lines of transactions with a new digest chain."""
     digest = GENESIS
     for transaction in rest:
         for left_lines, (head, bodies) in zip(range(len(transaction) - 1, -1, -1), transaction, strict=True):

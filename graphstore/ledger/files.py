@@ -1,8 +1,8 @@
-"""Files of a store's folder: whole reads and writes, durable names, and clean-up after torn or rewritten files.
+"""Reads and writes the files of a store's folder: as a whole, with durable names, and with clean-up after interrupted writes.
 
-The folder may be somebody else's. So what lies in it is never opened through a symbolic link, and only when it is a plain file: a pipe does not make
-anybody wait, a device is not touched. What is written where it lies has no second name (a hard link), except segments of the journal: a backup
-may share them.
+The folder may belong to somebody else. So its files are never opened through a symbolic link, and only if they are plain files: a pipe must not block
+anybody, and a device must not be touched. A file that is written in place must have no second name (hard link), except segments of the journal, which backups
+may share.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WAYS_OUT = {
 
 
 def way_out(error: OSError) -> str:
-    """Return what the user can do about an error of the system in opening a store."""
+    """Return the remedy for a system error on opening a store."""
     return _WAYS_OUT.get(error.errno or 0, "Mend that, and open it again.")
 
 
@@ -49,8 +49,8 @@ _CAREFULLY = sum(
 
 
 def open_plain(name: Path, flags: int, *, alone: bool = False, mode: int = 0o644) -> int:
-    """Open a plain file of a store's folder; with `O_CREAT` it is made when missing, with these rights. Raises OSError for a link, a pipe, a device or a
-    folder, and with `alone` for a file that has another name too.
+    """Open a plain file of a store's folder; `O_CREAT` creates a missing one with the rights `mode`. Raises OSError for a link, a pipe, a device or a
+    folder; with `alone` also for a file that has another name.
     """
     try:
         fd = os.open(name, flags | _CAREFULLY, mode)
@@ -71,7 +71,7 @@ def open_plain(name: Path, flags: int, *, alone: bool = False, mode: int = 0o644
 
 
 def check_plain(name: Path) -> None:
-    """Raise OSError for what has that name, if it is a link, no plain file or has another name too: for files that somebody else's code opens."""
+    """Raise OSError if a name is that of a link, not of a plain file, or of a file with another name. It protects files that foreign code opens."""
     try:
         found = name.lstat()
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def check_plain(name: Path) -> None:
 
 
 def status_of(name: str) -> os.stat_result | None:
-    """Return what the system tells of what has a name, of a link and not of where it leads; None where nothing has it."""
+    """Return the status of a name, of a link itself and not of its target; None if nothing has the name."""
     try:
         return os.lstat(name)
     except OSError:
@@ -96,14 +96,14 @@ def _no_plain(name: Path, number: int) -> OSError:
 
 
 def plain_bytes(name: Path) -> bytes:
-    """Return the bytes of a plain file of a store's folder. Raises OSError, for a link or a pipe too."""
+    """Return the bytes of a plain file of a store's folder. Raises OSError, also for a link or a pipe."""
     with open(open_plain(name, os.O_RDONLY), "rb") as source:
         return source.read()
 
 
 def own_bytes(file: Path) -> bytes:
-    """Return the bytes of a file in a store's folder. Raises OSError for a link, and for a file whose owner owns neither the folder nor this process: a folder
-    may let anybody put files into it.
+    """Return the bytes of a file in a store's folder. Raises OSError for a link, and if the file's owner is neither the folder's nor this process's user:
+    anybody may be allowed to put files into a folder.
     """
     fd = open_plain(file, os.O_RDONLY)
     with open(fd, "rb") as source:
@@ -114,7 +114,7 @@ def own_bytes(file: Path) -> bytes:
 
 
 def own_folder(path: Path) -> bool:
-    """Return True if nobody else may put files into a folder: it is this user's, and not everybody may write it."""
+    """Return True if nobody else may put files into a folder: this user owns it, and it is not writable by everybody."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -132,9 +132,9 @@ def is_alone(name: Path) -> bool:
 
 
 def sync(fd: int) -> None:
-    """Make a file durable. Raises OSError.
+    """Make the contents of a file durable. Raises OSError.
 
-    The fsync of macOS leaves data in the cache of the disk; F_FULLFSYNC does not. A file system without that call is only told to fsync.
+    On macOS, fsync leaves data in the cache of the disk and F_FULLFSYNC does not. If a file system lacks that call, fsync is used.
     """
     if sys.platform == "darwin":
         try:
@@ -147,7 +147,7 @@ def sync(fd: int) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable. Windows cannot: there a power failure may bring back an earlier name, but never half a file."""
+    """Make the names in a folder durable. Windows cannot: a power failure there may restore an earlier name, but never half a file."""
     if sys.platform == "win32":
         return
     fd = os.open(path, os.O_RDONLY)
@@ -158,7 +158,7 @@ def sync_folder(path: Path) -> None:
 
 
 def patiently(change: Callable[[], object]) -> None:
-    """Rename or remove a file, or change its size. Windows refuses that while any process has the file open: there it is tried for a second.
+    """Rename, remove or resize a file. Windows refuses that while any process has the file open, so there it is retried for a second.
 
     Raises OSError.
     """
@@ -176,7 +176,7 @@ def patiently(change: Callable[[], object]) -> None:
 def replace_whole(name: Path, data: bytes) -> None:
     """Replace a file atomically and durably: write a copy beside it, sync it, and rename it over the file. On OSError the copy is removed.
 
-    What has the name of the copy is removed first, never written to.
+    An existing file with the name of the copy is removed first, never written to.
     """
     fresh = name.with_name(f"{name.name}.new")
     fresh.unlink(missing_ok=True)
@@ -185,7 +185,7 @@ def replace_whole(name: Path, data: bytes) -> None:
         with open(fd, "wb", buffering=0):
             write_all(fd, data)
             sync(fd)
-            if sys.platform != "win32":  # which renames no open file
+            if sys.platform != "win32":  # Windows cannot rename an open file
                 fresh.replace(name)
         if sys.platform == "win32":
             patiently(lambda: fresh.replace(name))
@@ -197,7 +197,7 @@ def replace_whole(name: Path, data: bytes) -> None:
 
 
 def remove_cut(names: Iterable[Path]) -> None:
-    """Remove files, truncated first: a process that has them open would keep their space and contents otherwise. Of a link only the name goes."""
+    """Truncate and remove files: a process that has them open would otherwise keep their space and contents. Of a link only the name is removed."""
     for name in names:
         with contextlib.suppress(FileNotFoundError):
             if is_alone(name):
@@ -206,7 +206,7 @@ def remove_cut(names: Iterable[Path]) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder and all in it, or what else has that name; of a link only the name goes. Raises OSError."""
+    """Remove a folder with its contents, or a file of that name. Of a link only the name is removed. Raises OSError."""
     if path.is_dir() and not path.is_symlink():
         patiently(partial(rmtree, path))
     else:
@@ -214,7 +214,7 @@ def remove_tree(path: Path) -> None:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all bytes to a file, where its position is. Raises OSError."""
+    """Write all bytes at the current position of a file. Raises OSError."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
@@ -222,10 +222,10 @@ def write_all(fd: int, data: bytes) -> None:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """Give a stream that writes a new file: beside its name, which it gets when all of it is on the disk, and only if nothing has that name.
+    """Yield a stream for a new file. It is written under another name and renamed once it is on the disk, if nothing has its name.
 
-    What a killed process leaves is `.NAME.part`; the next one that writes NAME removes it. Raises ConflictError when NAME exists or is
-    being written, EngineError when the disk refuses; no file remains then.
+    A killed process leaves `.NAME.part`, which the next writer of NAME removes. Raises ConflictError if NAME exists or is being written, EngineError if the
+    disk refuses; then no file remains.
     """
     _refuse_taken(target)
     part = _part(target)
@@ -247,10 +247,10 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """Give a folder to fill, which becomes `target` when the block ends and its files are on the disk; on failure it is removed.
+    """Yield a folder to fill. It becomes `target` when the block ends and its files are on the disk; on failure it is removed.
 
-    What a killed process leaves is `.NAME.part`, as with `new_file`. The caller syncs the files in it.
-    Raises ConflictError when `target` is there already and is no empty folder, or is being written, EngineError when the disk refuses.
+    A killed process leaves `.NAME.part`, as in `new_file`. The caller must sync the files. Raises ConflictError if `target` exists and is not an empty
+    folder, or is being written, EngineError if the disk refuses.
     """
     if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
         raise ConflictError(f"{target} exists and is not empty. Choose another folder, or empty it first.")
@@ -262,7 +262,7 @@ def new_folder(target: Path) -> Iterator[Path]:
             yield part
             for folder, _, _ in os.walk(part):
                 sync_folder(Path(folder))
-            # on Windows no folder replaces another, not even an empty one
+            # Windows cannot replace a folder, not even an empty one
             if sys.platform == "win32" and target.exists():
                 target.rmdir()
             patiently(lambda: part.replace(target))
@@ -272,7 +272,7 @@ def new_folder(target: Path) -> Iterator[Path]:
         finally:
             os.close(held)
             if sys.platform == "win32":
-                with contextlib.suppress(OSError):  # another process has it open already
+                with contextlib.suppress(OSError):  # another process already has it open
                     _folder_lock(part).unlink()
         sync_folder(target.parent)
 
@@ -295,7 +295,7 @@ def _disk_errors(target: Path) -> Iterator[None]:
 
 
 def _begin(part: Path, target: Path, *, folder: bool = False) -> int:
-    """Make the file or folder that will become `target`, locked, and remove what a killed process left of it."""
+    """Create and lock the file or folder that will become `target`, after removing what a killed process left of it. Return its descriptor."""
     while True:
         try:
             if folder:
@@ -313,11 +313,11 @@ def _begin(part: Path, target: Path, *, folder: bool = False) -> int:
         except BaseException:
             os.close(fd)
             raise
-        os.close(fd)  # another process took it for a leftover
+        os.close(fd)  # another process took it for a leftover and removed it
 
 
 def _begin_folder(part: Path, target: Path) -> int:
-    """Do as `_begin` on Windows, where no folder can be locked, nor renamed while a file in it is open: a file beside it is locked."""
+    """Do the same on Windows, where a folder can neither be locked nor be renamed while a file in it is open: lock a file beside it."""
     fd = os.open(_folder_lock(part), os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o666)
     try:
         _hold(fd, target)
@@ -348,13 +348,13 @@ def _remove_left(part: Path, target: Path) -> None:
             part.unlink()
     finally:
         os.close(fd)
-    if sys.platform == "win32":  # which removes no open file; a process that writes it has it open
+    if sys.platform == "win32":  # Windows cannot remove an open file, so one that is being written stays
         with contextlib.suppress(PermissionError):
             part.unlink(missing_ok=True)
 
 
 def _hold(fd: int, target: Path) -> None:
-    """Lock a file while it is open. Raises ConflictError when another process has it."""
+    """Lock an open file until it is closed. Raises ConflictError if another process has locked it."""
     if not try_lock(fd):
         raise ConflictError(
             f"{target} is being written just now. Wait until that ends, or choose another name."
@@ -369,7 +369,7 @@ def _same(fd: int, name: Path) -> bool:
 
 
 def _linked(part: Path, target: Path) -> bool:
-    """Give a finished file its name, if nothing has it. Returns False on a file system without links. Raises ConflictError."""
+    """Give a finished file its name, if nothing has that name. Return False on a file system without hard links. Raises ConflictError."""
     try:
         os.link(part, target)
     except FileExistsError:

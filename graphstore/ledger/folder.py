@@ -1,11 +1,11 @@
-"""Open and check the folder of a store with its ledger: any number of processes have it open, and all may write. Or one in memory, whose folder nobody else sees.
+"""Opens and checks the folder of a store with its ledger. Any number of processes may open it and write. A store in memory has a private folder.
 
 memory.gs/
   ledger.db                  the truth (SQLite; `-wal` and `-shm` beside it belong to it)
-  lock                       the turn of writers
-  server.json, token …       where it is served, and what a client shows to be let in
-  graph.kuzu, graph.json     the graph tables and how far they are (disposable)
-  graph.lock                 held by the process whose tables those are; the tables of others are in memory
+  lock                       the write lock
+  server.json, token …       the address of a server of the store, and the tokens that it accepts
+  graph.kuzu, graph.json     the graph tables and how far they have followed (disposable)
+  graph.lock                 held by the process that uses these tables; other processes have tables in memory
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 _GRAPH_LOCK = "graph.lock"
 _BRIEFLY = 1.0  # seconds to wait for other writers when a store is closed
 _TRANSACTIONS = "SELECT count(*), coalesce(max(tx), 0) FROM chain WHERE part = 0"
-_ACCESSES = "accesses.json"  # of earlier versions
-_FEW = 16  # stores in memory that nobody closed may keep their files open until garbage is collected
+_ACCESSES = "accesses.json"  # written by earlier versions
+_FEW = 16  # stores in memory that may be open before garbage is collected, to close abandoned ones
 _in_memory: WeakSet[Folder] = WeakSet()
 _most = _FEW
 
@@ -53,25 +53,25 @@ _most = _FEW
 class Folder:
     """The folder of one store."""
 
-    shared = True  # whether other processes write to the store while this one has it open
-    tables_elsewhere = False  # whether another process has the graph tables of the folder open
-    timeout = 30.0  # seconds that a writer waits for the others
+    shared = True  # True if other processes may write to the store while this one has it open
+    tables_elsewhere = False  # True if another process uses the graph tables of the folder
+    timeout = 30.0  # seconds that a writer waits for other writers
     _remove: Callable[[], object]  # removes the folder of a store in memory
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self.file = path / NAME
-        self.shown: Path | None = path  # the folder that users are told; None of a store in memory
-        self.named = str(path)  # as it was opened
+        self.shown: Path | None = path  # the folder as shown to users; None for a store in memory
+        self.named = str(path)  # the path as it was opened
         self.read_only = read_only
         self.tables = path if not read_only and own_folder(path) else None
         self.notices: list[str] = []
-        self._graph_lock: int | None = None  # a descriptor
-        self._opened: list[Database] | None = None  # of a store in memory, to be closed with it
+        self._graph_lock: int | None = None  # a file descriptor
+        self._opened: list[Database] | None = None  # databases of a store in memory, closed together with it
 
     @classmethod
     def in_memory(cls) -> Self:
-        """Return the folder of a store in memory, below that for temporary files. It is removed when the store is closed or collected, and when the process
+        """Return the folder of a store in memory, a new one for temporary files. It is removed when the store is closed or collected, and when the process
         ends."""
         _collect_many()
         place = cls(Path(tempfile.mkdtemp(prefix="graphstore-")))
@@ -85,7 +85,7 @@ class Folder:
     # ------------------------------------------------------------------ opening and closing
 
     def hold(self) -> None:
-        """Make the ledger where there is none, of the journal of release 0.1 where that is there."""
+        """Create the ledger if there is none, from the journal of release 0.1 if there is one."""
         if self._opened is not None:
             with open(self.file, "xb") as file:
                 file.write(empty_ledger())
@@ -94,7 +94,7 @@ class Folder:
             create_ledger(self.file)
 
     def open_ledger(self, durability: str) -> Ledger:
-        """Open the ledger, and take the graph tables once it is known to be one. No commit of a store in memory waits for the disk."""
+        """Open the ledger, then take the graph tables. Commits of a store in memory never wait for the disk."""
         if self._opened is not None:
             durability = "none"
         database = Database(self.file, read_only=self.read_only, durability=durability, timeout=self.timeout)
@@ -108,17 +108,17 @@ class Folder:
             raise
 
     def read_ledger(self) -> Ledger:
-        """Open the ledger once more, only to be read."""
+        """Open the ledger a second time, read-only."""
         return Ledger(Database(self.file, read_only=True))
 
     def _take_tables(self) -> None:
-        """Take the graph tables of the folder unless another process has them."""
+        """Take the graph tables of the folder unless another process uses them."""
         if self.tables is None or self._graph_lock is not None:
             return
         held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
         try:
             if try_lock(held):
-                # what a killed process was writing; to list a folder takes a descriptor, and so do the first reads of a store
+                # leftovers of a killed process; listing a folder takes a file descriptor
                 for file in self.path.glob(f"{NOTE}*.new"):
                     with contextlib.suppress(OSError):
                         file.unlink()
@@ -130,14 +130,14 @@ class Folder:
                 os.close(held)
 
     def prepare(self, ledger: Ledger) -> None:
-        """Check a ledger that is a copy, finish what a killed process left of a removal, or hide that where the store is only read.
+        """Check a ledger that is a copy, and finish a removal that a killed process left; in a read-only store, hide its remaining bodies.
 
-        Raises DamageError where the graph tables know more than the ledger has.
+        Raises DamageError if the graph tables have followed more transactions than the ledger has.
         """
         if self._opened is not None:
             return
         if not self.read_only:
-            with contextlib.suppress(OSError):  # what is forgotten removes them, or says that it cannot
+            with contextlib.suppress(OSError):  # forgetting removes them later or reports the error
                 remove_cut(self.path.glob(OLD_VECTORS))
             if self.tables is None and not self.tables_elsewhere:
                 self.notices.append(
@@ -160,17 +160,17 @@ class Folder:
         try:
             self.remove_forgotten(ledger)
         except EngineError as error:
-            error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
+            error.outcome = "not kept"  # the outcome of the caller's request; the erasure itself was kept
             raise
 
     def finish(self, ledger: Ledger) -> None:
-        """Remove what was forgotten where another process could not: on Windows no file is removed that this one had open."""
+        """Remove forgotten contents that another process could not remove: on Windows this process had the files open."""
         if not self.read_only:
             with contextlib.suppress(EngineError, LockedError, DamageError):  # the next opening does it
                 self.remove_forgotten(ledger, _BRIEFLY)
 
     def release(self) -> None:
-        """Let another process have the graph tables of the folder. Remove the folder of a store in memory."""
+        """Release the graph tables of the folder for other processes. Remove the folder of a store in memory."""
         if self._graph_lock is not None:
             os.close(self._graph_lock)
             self._graph_lock = None
@@ -178,7 +178,7 @@ class Folder:
             self._remove()
 
     def kept_accesses(self, ledger: Ledger) -> dict[str, int]:
-        """Return how often things were looked up, once: by what the ledger keeps, or the file that earlier versions left."""
+        """Return and delete the numbers of lookups by id, from the ledger and from the file that earlier versions wrote."""
         if self.read_only:
             return {}
         kept: Counter[str] = Counter()
@@ -193,7 +193,7 @@ class Folder:
     def check(self) -> tuple[list[Problem], int, Instant]:
         """Compare the chain with its digests, the bodies with their hashes, and all rows with the chain. Changes nothing.
 
-        Returns what differs, how many transactions there are, and when the last one was; 0 and 0 where the ledger cannot be read.
+        Returns the problems, the number of transactions, and the instant of the last one; 0 and 0 if the ledger cannot be read.
         """
         found: list[Problem] = []
         try:
@@ -214,7 +214,7 @@ class Folder:
     # ------------------------------------------------------------------ removing
 
     def _tell_of_bytes(self, ledger: Ledger) -> None:
-        """Note that bytes of what was removed are still in the files, and which processes keep them there, where the system tells."""
+        """Add a notice if bytes of removed contents are still in the files. It names the processes whose reads keep them there, if the system shows these."""
         if ledger.bytes_left:
             readers = reading_snapshots.snapshot_readers(self.file.with_name(f"{NAME}-shm"))
             who = " and ".join(f"pid {pid}{program(pid)}" for pid in readers) or "another process"
@@ -224,10 +224,10 @@ class Folder:
             )
 
     def remove_forgotten(self, ledger: Ledger, timeout: float | None = None) -> None:
-        """Remove what was forgotten from all files, unless that was done. Raises EngineError when the disk refuses.
+        """Remove forgotten contents from all files, unless that was done. Raises EngineError if the disk refuses.
 
         Args:
-            timeout: seconds to wait for other writers; None for those of the store.
+            timeout: seconds to wait for other writers; None for the timeout of the store.
         """
         if not ledger.hides_contents():
             return
@@ -250,12 +250,12 @@ class Folder:
     def compact(
         self, ledger: Ledger, gone: set[str], last: rewrite.Transaction, folded: frozenset[Instant]
     ) -> None:
-        """Replace the chain by one without the things of these ids and the `folded` transactions, with one transaction more, in one SQL transaction.
+        """Replace the chain by one without the things in `gone` and without the `folded` transactions, and append `last`, in one SQL transaction.
 
-        Raises EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise.
+        Raises EngineError if the disk refuses: then nothing is changed, or the error's outcome says otherwise.
         """
         try:
-            self._remove_copies()  # no opening would find out that one of them has what is evicted
+            self._remove_copies()  # no later opening would detect that a copy has the evicted contents
         except OSError as error:
             raise EngineError(
                 f"cannot remove {error.filename or self.path / OLD}: {error.strerror}. Nothing was evicted.",
@@ -278,7 +278,7 @@ class Folder:
             ) from error
 
     def _remove_copies(self) -> None:
-        """Remove the files beside the ledger that have the contents too: the graph tables, and what an upgrade has left of release 0.1. Raises OSError."""
+        """Remove the other files with contents: the graph tables, and what an upgrade kept of release 0.1. Raises OSError."""
         if remove_old(self.path):
             self.notices.append(
                 f"{self.path / OLD}, the files of release 0.1, was removed: what is forgotten was in it too."
@@ -287,7 +287,7 @@ class Folder:
 
 
 def _removed(folder: str, pid: int, opened: list[Database]) -> None:
-    """Close what is open and remove a folder, unless this process is a fork of the one that made it."""
+    """Close databases and remove a folder, except in a fork of the process that created it."""
     if os.getpid() == pid:
         for database in opened:
             database.close()
@@ -295,7 +295,7 @@ def _removed(folder: str, pid: int, opened: list[Database]) -> None:
 
 
 def _collect_many() -> None:
-    """Collect garbage when many stores in memory are open: those that nobody closed and nobody has any more let go of their files."""
+    """Collect garbage when many stores in memory are open, so that abandoned ones close their files."""
     global _most
     if len(_in_memory) > _most:
         gc.collect()

@@ -1,6 +1,6 @@
-"""Records which things the answers of an interface contained, in the tables `reading` and `read_thing` of the ledger, beside the chain.
+"""Records which things the answers of an interface contained, in the ledger's tables `reading` and `read_thing`, outside the chain.
 
-An answer is handed over and written later, by a thread of its own: recording never delays an answer and never makes one fail.
+A separate thread writes the answers later, so recording never delays an answer or makes it fail.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from graphstore.values.period import Instant
 
 _log = logging.getLogger("graphstore")
 DAYS = 90
-"""How many days a reading is kept by default."""
+"""Default number of days for which a reading is kept."""
 READER = "graphstore.reader"
-"""The key of a request's scope under which a server names the agent it answers; one whose name is not that of a token goes by what the client gives."""
+"""The key in a request's scope for the name of the agent that a server answers. If that name is not a token's, the name that the client gives is used."""
 _DAY = 86_400_000_000  # microseconds
 _PAUSE = 1.0  # seconds between two batches
-_PATIENCE = 2.0  # seconds that a batch waits for other writers, before it is postponed
-_WAITING = 10_000  # answers that wait to be written; more are left out
-_BYTES = 64 << 20  # of the answers that wait
-_THINGS = 10_000  # ids of one answer; more are left out
-_CLEAN_EVERY = 3_600.0  # seconds between two looks for readings that are too old
+_PATIENCE = 2.0  # seconds that a batch waits for other writers before it is postponed
+_WAITING = 10_000  # answers in the queue; further ones are dropped
+_BYTES = 64 << 20  # bytes of the answers in the queue; further ones are dropped
+_THINGS = 10_000  # ids of one answer; further ones are ignored
+_CLEAN_EVERY = 3_600.0  # seconds between two removals of old readings
 _ADD = "INSERT INTO reading (at, agent, is_token, scopes, branch, call, valid, tx, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_THINGS = """
 INSERT OR IGNORE INTO read_thing (id, reading, is_noticed)
@@ -57,7 +57,7 @@ WHERE r.branch = ?2 AND r.known < ?3
 ORDER BY r.at DESC, r.number DESC, t.id
 """
 PRESENT = 60_000_000
-"""Microseconds: an answer about at most so long ago is about the present."""
+"""Microseconds. An answer counts as one about the present if its valid time is at most this long before it."""
 _OF_AGENT = f"""
 WITH last (id, tx) AS (
   SELECT t.id, max(r.tx) FROM reading r CROSS JOIN read_thing t ON t.reading = r.number
@@ -76,9 +76,9 @@ ORDER BY 3 DESC
 
 
 class Agent(NamedTuple):
-    """Identifies who was answered.
+    """Identifies the receiver of an answer.
 
-    `is_token`: the name is that of a token, so nobody else can have it; else the client gave it. `scopes`: what the token sees; none: everything.
+    `is_token`: the name belongs to a token, so nobody else can have it; otherwise the client gave it. `scopes`: what the token may see; empty for everything.
     """
 
     name: str
@@ -87,8 +87,8 @@ class Agent(NamedTuple):
 
 
 class AnswerToRecord(NamedTuple):
-    """Holds one answer to be recorded. `body`: the answer as JSON, as Arrow, or as an object; `ids`: further ids that it is about; `keys`: the names under which the
-    body has ids. `is_past`: it was asked as known at an earlier tx, so only an invalidation after the reading counts. `is_table`: any text of it may be an id.
+    """An answer to be recorded. `body`: JSON, Arrow, or an object; `ids`: further ids; `keys`: names of fields in the body that hold ids. `is_past`: it was
+    asked as known at an earlier tx, so only an invalidation after the reading counts. `is_table`: any text in the body may be an id.
     """
 
     agent: Agent
@@ -105,7 +105,7 @@ class AnswerToRecord(NamedTuple):
 
 
 class ReadingRow(NamedTuple):
-    """Holds one thing in one answer. `known`: an invalidation after that tx was not known to the answer."""
+    """One thing in one answer. `known`: the answer does not include invalidations after that tx."""
 
     id: str
     agent: str
@@ -118,9 +118,9 @@ class ReadingRow(NamedTuple):
 
 
 class ReadingsRecorder:
-    """Records what answers contained, in batches. Any thread may hand over an answer; `close` writes the rest.
+    """Records in batches what answers contained. Any thread may add an answer; `close` writes the rest.
 
-    `lost` counts the answers that could not be recorded: too many waited, or the file could not be written.
+    `lost` counts the answers that could not be recorded: the queue was full, or the file could not be written.
     """
 
     def __init__(self, file: Path, now: Callable[[], Instant], days: float = DAYS) -> None:
@@ -139,7 +139,7 @@ class ReadingsRecorder:
     # ------------------------------------------------------------------ for those who answer
 
     def add(self, answered: AnswerToRecord) -> None:
-        """Hand over an answer. Returns at once."""
+        """Queue an answer. Returns at once."""
         size = _size(answered)
         with self._counting:
             if len(self._waiting) >= _WAITING or self._bytes + size > _BYTES or self._is_closed:
@@ -150,14 +150,14 @@ class ReadingsRecorder:
         self._start()
 
     def mark(self, ids: Iterable[str], agent: Agent, branch: str, tx: Instant) -> None:
-        """Note that an agent was notified of what became of these things up to a tx. Returns at once."""
+        """Record that an agent was notified of what became of these things up to a tx. Returns at once."""
         wanted = orjson.dumps(list(ids)).decode()
         self._marks.append((wanted, agent.name, agent.is_token, branch, tx))
         self._start()
         self._wanted.set()
 
     def flush(self, timeout: float = _PATIENCE) -> None:
-        """Write what waits, unless other writers or a full disk prevent that: then it stays for the next time.
+        """Write the queue. If other writers or a full disk prevent that, it stays for the next attempt.
 
         Args:
             timeout: seconds to wait for other writers.
@@ -172,7 +172,7 @@ class ReadingsRecorder:
                 except (GraphStoreError, OSError) as error:
                     self._report(f"what answers contained is not recorded yet: {error}")
                     return
-                except Exception as error:  # an answer that cannot be read must not keep others waiting
+                except Exception as error:  # an answer that cannot be parsed must not block others
                     self._report(f"{count} answers were not recorded: {error!r}")
                     self.lost += count
                     self._drop(count, marks)
@@ -180,7 +180,7 @@ class ReadingsRecorder:
             self._writing.release()
 
     def close(self) -> None:
-        """Write what waits and end. What cannot be written now is lost, and counted."""
+        """Write the queue and stop. Answers that cannot be written now are lost and counted."""
         self._is_closed = True
         self._wanted.set()
         if self._thread is not None:
@@ -213,7 +213,7 @@ class ReadingsRecorder:
             self.flush()
 
     def _write(self, timeout: float) -> None:
-        """Write a batch in one SQL transaction. Raises GraphStoreError where that cannot be: it then waits on."""
+        """Write a batch in one SQL transaction. Raises GraphStoreError if that fails; the batch then stays in the queue."""
         batch, marks = list(self._waiting), list(self._marks)
         rows = self._rows(batch)
         if self._database is None:
@@ -272,7 +272,7 @@ def _row(answered: AnswerToRecord) -> tuple[Any, ...]:
 
 
 def _found(answered: AnswerToRecord) -> list[str]:
-    """Return the texts in an answer that may be ids of things, each once."""
+    """Return the distinct texts in an answer that may be ids of things."""
     body = answered.body
     if isinstance(body, bytes):
         try:
@@ -298,7 +298,7 @@ def _of_arrow(body: bytes) -> Any:
 
 
 def _named(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts under some names, however deep."""
+    """Yield the texts under some keys, at any depth."""
     if isinstance(value, dict):
         for key, each in value.items():
             if isinstance(each, str):
@@ -312,7 +312,7 @@ def _named(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts, however deep."""
+    """Yield all texts, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -332,19 +332,19 @@ def is_recorded(database: Any) -> bool:
 
 
 def readings_of(database: Any, ids: Iterable[str], branch: str, before: Instant) -> list[ReadingRow]:
-    """Return the readings of some things by answers that did not know what was done at a tx or later, newest first."""
+    """Return the readings of some things by answers that do not include what was done at `before` or later, newest first."""
     wanted = orjson.dumps(list(dict.fromkeys(ids))).decode()
     return [ReadingRow(*row) for row in database.rows(_READINGS, (wanted, branch, before))]
 
 
 def unnoticed_of(database: Any, agent: Agent, branch: str) -> list[ReadingRow]:
-    """Return the readings by an agent of things that were changed since, newest first; without those of which the agent was notified, and those of
-    things that a later answer contained."""
+    """Return an agent's readings of things that have changed since, newest first. Left out are readings of whose change the agent was notified, and
+    those of things that a later answer contained."""
     return [ReadingRow(*row) for row in database.rows(_OF_AGENT, (agent.name, agent.is_token, branch))]
 
 
 def is_within(reading: ReadingRow, scopes: tuple[str, ...]) -> bool:
-    """Return True if a token with these scopes may see a reading: it was by a token bound within them."""
+    """Return True if a token with these scopes may see a reading: the reader's token was limited to scopes within them."""
     if not scopes:
         return True
     bound = orjson.loads(reading.scopes) if reading.scopes else []
@@ -354,6 +354,6 @@ def is_within(reading: ReadingRow, scopes: tuple[str, ...]) -> bool:
 
 
 def remove_forgotten_readings(connection: Any, since: Instant) -> None:
-    """Remove the readings of what was forgotten at an instant or later."""
+    """Remove the readings of things that were forgotten at an instant or later."""
     if connection.execute(_REMOVE_FORGOTTEN[0], (since,)).rowcount > 0:
         connection.execute(_REMOVE_FORGOTTEN[1])

@@ -1,7 +1,7 @@
-"""Makes statements about the trunk statements about what some scopes hold: each name of a view stands for a query that leaves out what is outside.
+"""Rewrites statements on the trunk to see only what some scopes contain: each view is replaced by a query without the rows outside.
 
-A node is of its scope, an event of the text `scope` in the metadata that it was first recorded with; a link is there when both its ends are. How a thing stands is a row
-of the whole ledger, so it may rest on something outside. Of settings only the languages are there, of branches nothing.
+A node is in its own scope. An event is in the `scope` of the metadata that it was first recorded with. A link is inside if both its ends are. Standings are
+rows of the whole ledger, so they may depend on things outside. Of the settings only the languages are visible, and no branches.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from graphstore.ledger.chain import OF_LINKS, OF_THE_STORE, UNDO
 from graphstore.values.period import OPEN, Instant
 
 _LANGUAGES = "languages"
-_KEPT = 256  # large transactions whose hidden reasons a connection remembers
-_LARGE = 16  # operations
+_KEPT = 256  # large transactions whose hidden reasons are cached per connection
+_LARGE = 16  # operations; transactions with at least this many are cached
 _OF_ENTITIES = (
     "version",
     "period",
@@ -35,7 +35,7 @@ _COLUMNS = {
     "shaky": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to",
     "taken": "a.number, a.entity, a.link, a.version, a.valid_from, a.valid_to",
     "taken_ever": "a.number, a.entity, a.version, a.valid_from, a.valid_to, a.tx_from, a.tx_to",
-}  # of the others all
+}  # of other tables all columns
 _TRUNK = {
     "forgotten": f"+a.operation < {SPAN}", "message": f"+a.period < {SPAN}", "shaky": "+a.line = 0",
     "taken": f"+a.number < {SPAN} AND a.tx_to = {OPEN}",
@@ -44,12 +44,12 @@ _REASON = "json_extract(CAST({}.data AS TEXT), '$.reason')"
 
 
 def within(scope: object, granted: tuple[str, ...]) -> bool:
-    """Return True if a scope, a path, is one of those or below one."""
+    """Return True if a scope (a path) is one of the granted ones or below one."""
     return isinstance(scope, str) and any(scope == each or scope.startswith(f"{each}/") for each in granted)
 
 
 class ScopedRows:
-    """Rewrites statements for one set of scopes. `kinds`: the kinds of link that links inside have, of those that the store has defined."""
+    """Rewrites statements for one set of scopes. `kinds`: the kinds of link defined by the store that links inside have."""
 
     def __init__(self, scopes: tuple[str, ...], kinds: frozenset[str] = frozenset()) -> None:
         self._scopes = scopes
@@ -57,7 +57,7 @@ class ScopedRows:
         self._views = self._made(kinds)
 
     def statement(self, text: str) -> str:
-        """Return a statement of the trunk that reads what the scopes hold."""
+        """Return a statement of the trunk, changed to see only what the scopes contain."""
         found = self._statements.get(text)
         if found is None:
             found = self._statements[text] = with_views(text, self._views)
@@ -67,12 +67,12 @@ class ScopedRows:
         """Return the condition that a column is the path of a scope inside."""
         parts = [
             f"{column} = {_text(scope)} OR ({column} >= {_text(scope + '/')} AND {column} < {_text(scope + '0')})"
-            for scope in self._scopes  # 0 comes after /
+            for scope in self._scopes  # `0` is the next character after `/`
         ]
         return "(" + " OR ".join(parts) + ")"
 
     def _is_inside(self, entity: str) -> str:
-        """Return the condition that a row of all_entity, by its alias, is inside."""
+        """Return the condition that a row of all_entity, given by its alias, is inside."""
         return (
             f"CASE {entity}.is_event WHEN 0 THEN {self._within(f'{entity}.scope')} ELSE EXISTS "
             f"(SELECT 1 FROM main.all_event_scope es WHERE es.entity = {entity}.number AND {self._within('es.scope')}) END"
@@ -123,7 +123,7 @@ class ScopedRows:
         return found | self._operations()
 
     def _is_superseded_outside(self, absence: str) -> str:
-        """Return the condition that only something outside superseded a node over a row of all_absence, by its alias: to who sees what is inside it has ended."""
+        """Return the condition that only something outside superseded a node, whose row of all_absence has this alias. Inside it has ended."""
         periods = " AND ".join(
             f"ap.{axis}_from < {absence}.{axis}_to AND ap.{axis}_to > {absence}.{axis}_from"
             for axis in ("valid", "tx")
@@ -137,7 +137,7 @@ class ScopedRows:
     # ------------------------------------------------------------------ what happened again
 
     def _occurrences(self) -> str:
-        """Return the query of the occurrences of events inside that do not name another scope."""
+        """Return the query of occurrences of events inside, except those whose own metadata name a scope outside."""
         own = "CAST(ob.data AS TEXT), '$.own.metadata"
         scope = f"json_extract({own}.scope')"
         seen = (
@@ -155,7 +155,7 @@ class ScopedRows:
     # ------------------------------------------------------------------ what was done
 
     def _operations(self) -> dict[str, str]:
-        """Return the queries of operations: of those that rows inside may name, and (`done`) of those that did something inside, for lists."""
+        """Return the queries of operations: `operation` has all that rows inside may name, `done` has those that did something inside, for lists."""
         scopes = _text("\n".join(self._scopes))
         body = (
             f"CASE WHEN a.body IS NULL OR NOT {self.is_on_inside('a')} OR has_hidden_reason({scopes}, a.tx, a.body) THEN NULL "
@@ -171,7 +171,7 @@ class ScopedRows:
         }
 
     def is_on_inside(self, operation: str) -> str:
-        """Return the condition that the subject of an operation is inside; of an `undo`, that the transaction which it took back has anything inside."""
+        """Return the condition that the subject of an operation is inside; for an `undo`, that the undone transaction did something inside."""
         first = f"SELECT u.tx FROM main.all_undone u WHERE u.operation = {operation}.number"
         more = "SELECT u.tx FROM back CROSS JOIN main.all_operation x ON x.tx = back.tx CROSS JOIN main.all_undone u ON u.operation = x.number"
         undone = (
@@ -190,7 +190,7 @@ class ScopedRows:
         )
 
     def _wrote_inside(self, operation: str) -> str:
-        """Return the condition that an operation on something outside wrote rows of a thing inside: what it gave back is linked with its subject."""
+        """Return the condition that an operation on something outside wrote rows of a thing inside that is linked with its subject."""
         of, number = f"{operation}.subject", f"{operation}.number"
         ends = " UNION ALL ".join(
             [
@@ -210,7 +210,7 @@ class ScopedRows:
         )
 
     def reasons_of(self) -> tuple[str, str]:
-        """Return the statements of the reasons that one transaction gives: body, reason, and whether it is given for something inside; for links outside."""
+        """Return two statements for the reasons of one transaction (body, reason, 1 if inside): those of operations, and those of links outside."""
         done = (
             f"SELECT a.body, {_REASON.format('b')}, {self.is_on_inside('a')} FROM main.all_operation a CROSS JOIN main.body b ON b.number = a.body "
             f"WHERE a.tx = ? AND +a.number < {SPAN}"
@@ -223,17 +223,17 @@ class ScopedRows:
 
 
 def add_functions(connection: sqlite3.Connection) -> None:
-    """Let the statements of `ScopedRows` ask a connection whether a reason is hidden."""
+    """Register the SQL function by which the statements of `ScopedRows` check whether a reason is hidden."""
     connection.create_function("has_hidden_reason", 3, _Reasons(connection))
 
 
 class _Reasons:
-    """Finds which reasons of a transaction are given for something outside of some scopes as well."""
+    """Finds the reasons of a transaction that were also given for something outside of some scopes. These are hidden."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = weakref.ref(connection)
         self._statements: dict[str, tuple[str, str]] = {}
-        # of large transactions: all bodies, which have other numbers once the chain was rewritten, and the hidden ones
+        # for large transactions: the numbers of all bodies with reasons (which a rewriting changes), and of the hidden ones
         self._kept: OrderedDict[tuple[str, Instant], tuple[set[int], set[int]]] = OrderedDict()
 
     def __call__(self, scopes: str, tx: Instant, body: int) -> bool:

@@ -2,9 +2,9 @@
 
 `KnownFalls` keeps which falls reach each entity over which valid time: where it stands, and where it has ended, since its last state still counts there. A
 later fall hides an earlier one, unless a dependant was rechecked since both. But a fall by which the world changed hides no fall in `NEVER_SO`, since some
-links let only these pass. And a fall that stops at some entity hides nothing: an ended foundation does not shake an event, its own correction does not
-shake a replacement, and a look that a merge brought covers only some falls. So what reaches an entity over a part of time follows from the falls of its
-direct foundations there. A transaction is followed over the parts of time that it changed:
+links let only these pass. And a fall that stops at some entity hides nothing: an ended foundation does not shake an event, its own correction does not shake
+a replacement, and a look that a merge brought covers only some falls. So what reaches an entity over a part of time follows from the falls of its direct
+foundations there. A transaction is followed over the parts of time that it changed:
 
 1. Its own falls spread to the dependants. They are the latest and hide earlier ones.
 2. A fall that no longer reaches an entity is removed from the dependants too, where it may have come from that entity.

@@ -143,8 +143,8 @@ _MAY_HAVE_FALLEN = (
     "OR EXISTS (SELECT 1 FROM link WHERE target = s.value AND kind = 'supersedes') "
     "OR NOT EXISTS (SELECT 1 FROM period WHERE entity = s.value)"
 )
-# Conditions of links by which one end rests on the other; `e` is the end that rests. By most kinds (:kinds) the source rests on the target, by the
-# upholding kinds the target on the source.
+# Conditions of links by which one end rests on the other; `e` is the end that rests. By most kinds (:kinds) the source rests on the target, by the upholding
+# kinds the target on the source.
 _IS_RESTING = (
     f"AND e.number = l.source AND l.kind IN (:kinds) AND (e.is_event = 0 OR l.kind IN {_listed(OF_EVENTS)})"
 )
@@ -1004,8 +1004,7 @@ class Facts:
 
     def upright(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Return the valid time in which falls may reach an entity, in sorted parts, each with its last look (an operation, or -1). It is the
-        time in which it stands or has ended: its last state still counts there.
-        """
+        time in which it stands or has ended: its last state still counts there."""
         if entity not in self._upright:
             self.load_upright((entity,))
         return self._upright[entity]
@@ -1062,8 +1061,7 @@ class Facts:
         self, entity: int, changes: Sequence[tuple[Instant, Instant, int, bool]]
     ) -> list[tuple[Instant, Instant, int]]:
         """Return the value of `upright` for a node. A change of content is a look at the changed part. Where the node has
-        ended, its last state counts. `changes`: its last changes of content, oldest first.
-        """
+        ended, its last state counts. `changes`: its last changes of content, oldest first."""
         believed = self.believed[entity]
         retracted = self._retracted(entity)
         following = [*(start for start, *_ in believed[1:]), OPEN]

@@ -1,11 +1,11 @@
 """Writes how entities stand as rows: `absence` and `shaky` of `sql/schema.sql`.
 
-At the end of each transaction the standings are worked out for now, over all valid time, of whatever the transaction may have changed. Where they
-differ from the rows that are open, those are closed at the transaction's tx and others are opened. So the rows are exact at every coordinate.
+At the end of each transaction the current standings over all valid time are computed, for every entity that it may have changed. Where they differ from the
+open rows, these are closed at the transaction's tx and new ones are opened. So the rows are exact at every coordinate.
 
-An entity that stands is shaky where a path of links, each of which says that one end rests on the other, leads to an entity that was invalidated, and no entity on
-the path was rechecked since. The numbers of operations say what came first. The code calls an invalidation a fall, and a recheck a look. It follows falls from the
-foundation to its dependants, the latest fall first, so that it visits most entities once.
+An entity that stands is shaky if a path of resting links leads from it to an invalidated entity, and no entity on the path was rechecked since. The numbers
+of operations give the order. The code calls an invalidation a fall, and a recheck a look. It follows falls from a foundation to its dependants, the latest
+fall first, so that it visits most entities once.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ _CLOSED = f"SELECT {ROW} FROM json_each(?1) s CROSS JOIN period p WHERE p.number
 _CLOSED_LINK = "SELECT link FROM link_period WHERE number = ?"
 _REPLACING = ("supersedes", "corrects")
 _NO_NUMBERS: Mapping[str, int] = {}
-_MOST_KEPT = 200_000  # entities of which something is known after a transaction
+_MOST_KEPT = 200_000  # entities whose falls are remembered after a transaction
 
 
 class StandingWriter:
-    """Collects what the lines of a transaction changed, and writes the standings when it is whole."""
+    """Collects what the lines of a transaction changed, and writes the standings at its end."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self._noted: dict[int, _LineChanges] = {}  # by the number of the line of rows
-        self._known = KnownFalls()  # of the trunk, as the transaction before left it
+        self._noted: dict[int, _LineChanges] = {}  # by number of the line of belief
+        self._known = KnownFalls()  # of the trunk, after the previous transaction
         self._written_at: Instant | None = None
-        self._is_again = False  # whether the same transaction has written standings before
+        self._is_again = False  # True if the same transaction has already written standings
         self.made_shaky: list[
             int
-        ] = []  # the numbers of what the transaction made shaky, over some valid time
+        ] = []  # numbers of the entities that the transaction made shaky, at any valid time
 
     def note(
         self, head: Head, first_operation: int, line: LineNumbers, entities: Mapping[str, int] = _NO_NUMBERS
     ) -> None:
-        """Note a head whose rows were written on a line of rows.
+        """Record the changes of a head whose rows were written on a line of belief.
 
         Args:
-            first_operation: the number of its first operation; the others follow it.
-            entities: the numbers of those that are known.
+            first_operation: the number of its first operation; the others follow.
+            entities: known numbers of entities, by id.
         """
         if (noted := self._noted.get(line.number)) is None:
             noted = self._noted[line.number] = _LineChanges(self.connection, line, first_operation)
         noted.note(head, entities)
 
     def write(self, tx: Instant) -> None:
-        """Write the standings that the transaction noted since the last time changed."""
+        """Write the standings changed by all heads since the last call."""
         noted, self._noted = self._noted, {}
         self._is_again, self._written_at = tx == self._written_at, tx
         self.made_shaky = []
@@ -88,7 +88,7 @@ class StandingWriter:
         wanted: Mapping[int, Iterable[tuple[Any, ...]]],
         tx: Instant,
     ) -> None:
-        """Close the open rows of entities that are not wanted any more, and open those that are new."""
+        """Close the open rows of entities that are no longer wanted, and open new ones."""
         there.load(wanted)
         closed, opened = [], []
         for entity, rows in wanted.items():
@@ -100,7 +100,7 @@ class StandingWriter:
                 ]
         if line is not TRUNK:
             closed = [row for row in sorted(closed) if not self._close_inherited(line, table, row)]
-        if closed:  # the row has its whole key, else SQLite keeps a copy of its page for each row
+        if closed:  # the whole key is given: otherwise SQLite copies its page for each row
             self.connection.executemany(
                 f"UPDATE all_{table} SET tx_to = ?1 WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number} AND tx_from = "
                 f"(SELECT max(tx_from) FROM all_{table} WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number})",
@@ -108,7 +108,7 @@ class StandingWriter:
             )
             if line is TRUNK:
                 follow_closed(self.connection, table, closed)
-        if closed and self._is_again:  # those that this transaction itself has opened were never so
+        if closed and self._is_again:  # rows that this transaction itself has opened never existed
             self.connection.executemany(
                 f"DELETE FROM all_{table} WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number} AND tx_from = ?1 AND tx_to = ?1",
                 closed,
@@ -122,7 +122,7 @@ class StandingWriter:
                 follow_opened(self.connection, table, opened)
 
     def _close_inherited(self, line: LineNumbers, table: str, row: tuple[Instant, int, Instant]) -> bool:
-        """Close an open row with which a branch began. Returns False where the row is the branch's own."""
+        """Close on a branch an open row that it inherited. Return False if the row is the branch's own."""
         tx, entity, start = row
         reader = line.reader(self.connection)
         [(since, by)] = reader.execute(
@@ -137,31 +137,31 @@ class StandingWriter:
 
 
 def _takes_back(head: Head) -> bool:
-    """Return True if a line changes what earlier ones mean: what was found before does not hold any more."""
+    """Return True if a line changes the meaning of earlier ones, so that known falls are no longer valid."""
     if head.get("kinds"):
         return True
     return any(verb == UNDO or verb in FORGETTING for verb, *_ in head.get("ops", ()))
 
 
 class _LineChanges:
-    """Collects what a transaction changed on one line, whose operations are numbered from `first` on."""
+    """Collects the changes of a transaction on one line of belief. Its operations are numbered from `first` on."""
 
     def __init__(self, connection: sqlite3.Connection, line: LineNumbers, first: int) -> None:
         self._connection, self.line, self.first = line.reader(connection), line, first
         self.heads: list[Head] = []
         self.touched = TouchedEntities()
-        self.closed: dict[int, list[PeriodRow]] = {}  # the periods that were closed, by entity
-        self._new: set[str] = set()  # entities made here of which no period was seen yet
+        self.closed: dict[int, list[PeriodRow]] = {}  # the closed periods, by entity
+        self._new: set[str] = set()  # ids of entities added here that have no period yet
         self._entities = _NO_NUMBERS
 
     def note(self, head: Head, entities: Mapping[str, int]) -> None:
-        """Note a head of the transaction. `entities`: the numbers of those that are known."""
+        """Record a head of the transaction. `entities`: known numbers of entities, by id."""
         self._entities = entities
         self.heads.append(_with_numbers(head, self.line))
         self._note(self.heads[-1], self._new, self.closed)
 
     def _note(self, head: Head, new: set[str], closed: dict[int, list[PeriodRow]]) -> None:
-        """Note the entities that may stand otherwise by a head."""
+        """Record the entities whose standing a head may change."""
         found = self.touched
         ids = _changed_by_periods(head, new)
         for name in ("told", "said", "turns", "gaps"):
@@ -186,7 +186,7 @@ class _LineChanges:
         closings = head.get("link_closed", ())
         self._note_links("number", {link for row, _ in closings for link in self._one(_CLOSED_LINK, row)})
         for kind in head.get("kinds", ()):
-            if kind.get("rests"):  # it is defined anew, and lets something rest on something
+            if kind.get("rests"):  # a redefined kind may now let one end rest on the other
                 found.itself.update(self._one("SELECT source FROM link WHERE kind = ?", kind["name"]))
 
     def _numbers(self, ids: Iterable[str]) -> Iterator[int]:
@@ -221,7 +221,7 @@ class _LineChanges:
                         self.touched.itself.add(entity)
 
     def _note_undone(self, tx: Instant) -> None:
-        """Note what the transaction changed that is taken back."""
+        """Record what an undone transaction changed."""
         for (raw,) in self._connection.execute("SELECT head FROM chain WHERE tx = ?", (tx,)).fetchall():
             head = _with_numbers(orjson.loads(raw), self.line)
             self._note(head, set(), {})
@@ -229,8 +229,8 @@ class _LineChanges:
 
 
 def _changed_by_periods(head: Head, new: set[str]) -> set[str]:
-    """Return the entities of a head's periods, without new ones of one open-ended period: until something is linked to them, they stand from its
-    beginning on."""
+    """Return the entities of a head's periods, without new ones with a single open-ended period: these stand from their start on until a link
+    changes that."""
     found = set[str]()
     new.update(thing[0] for thing in head.get("entities", ()))
     for id, _, _, stop, _ in head.get("rows", ()):
@@ -241,7 +241,7 @@ def _changed_by_periods(head: Head, new: set[str]) -> set[str]:
 
 
 def _with_numbers(head: Head, line: LineNumbers) -> Head:
-    """Return a head that names the rows that it closed by their numbers, and not by their places on the line."""
+    """Return a head with the numbers of the rows that it closed instead of their places on the line."""
     if line is TRUNK:
         return head
     numbers = {

@@ -1,6 +1,6 @@
-"""Writes the words of texts as rows of the ledger: one row of `fresh` for each version, and segments of versions of the trunk sealed together.
+"""Writes the words of texts as rows of the ledger: one row of `fresh` per version. Full blocks of the trunk's versions are sealed into segments.
 
-Which segments there are depends on the number of versions of the trunk alone, so rows made again from the chain equal those that were written one after another.
+The segments depend only on the number of versions of the trunk, so rows rebuilt from the chain equal those written one by one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 WORD_TABLES = ("analyzer", "fresh", "segment", "posting")
 LANGUAGES = "languages"
-"""The setting: the languages whose words are stemmed."""
+"""The setting with the languages whose words are stemmed."""
 SEALED = 1_024
-"""Versions that are sealed together."""
+"""Number of versions sealed into one segment."""
 MERGED = 16 * SEALED
-"""Versions of segments that are merged into one."""
+"""Number of versions in a merged segment."""
 WIDTH = 4
-"""Bytes of the number of a version."""
-_BATCH = 4_096  # texts read at once
+"""Bytes per version number."""
+_BATCH = 4_096  # texts read per statement
 _STATE = f"""
 SELECT (SELECT identity FROM analyzer), (SELECT value FROM setting WHERE name = '{LANGUAGES}' ORDER BY number DESC LIMIT 1)
 """
@@ -44,7 +44,7 @@ WHERE v.number >= ?
 ORDER BY v.number
 LIMIT ?
 """
-_FEW = 8  # versions whose postings are looked for one by one; of more, all of the segment are read
+_FEW = 8  # versions whose postings are searched one by one; for more, all postings of the segment are read
 _VERSIONS = "SELECT number FROM all_version WHERE entity = ?"
 _SEGMENT_OF = "SELECT first FROM segment WHERE first <= ? ORDER BY first DESC LIMIT 1"
 _POSTINGS = "SELECT term, versions, times FROM posting WHERE segment = ?"
@@ -55,7 +55,7 @@ Columns = tuple[bytes, bytes]
 
 
 class Text(NamedTuple):
-    """Names a version, the thing that it describes, and its body; None: that was forgotten."""
+    """A version, properties of the thing that it describes, and its body; None if that was forgotten."""
 
     version: int
     is_event: bool
@@ -65,15 +65,15 @@ class Text(NamedTuple):
 
 
 class WordRows:
-    """Writes the words of one ledger. Used by the thread that holds the turn to write."""
+    """Writes the words of one ledger. Only the thread that has the turn to write uses it."""
 
     def __init__(self) -> None:
         self._analyzer: Analyzer | None = None
-        self._setting: str | None = None  # of the analyzer
-        self._may_be_full = False  # whether a block may be full that is not sealed
+        self._setting: str | None = None  # the languages of the analyzer
+        self._may_be_full = False  # True if an unsealed block may be full
 
     def add(self, connection: sqlite3.Connection, texts: list[Text]) -> None:
-        """Write the words of new versions of a line, in their order."""
+        """Write the words of new versions of a line, given in order."""
         identity, languages = connection.execute(_STATE).fetchone()
         analyzer = self._made_for(languages)
         if identity != analyzer.identity:
@@ -85,7 +85,7 @@ class WordRows:
         )
 
     def _write_again(self, connection: sqlite3.Connection, analyzer: Analyzer) -> None:
-        """Write the words of all versions again, and note how they are made."""
+        """Write the words of all versions again, and record the analyzer that made them."""
         for table in WORD_TABLES:
             connection.execute(f"DELETE FROM {table}")
         connection.execute("INSERT INTO analyzer VALUES (?)", (analyzer.identity,))
@@ -100,7 +100,7 @@ class WordRows:
         self._may_be_full = True
 
     def seal(self, connection: sqlite3.Connection) -> None:
-        """Seal the blocks that are full. Called at the end of each transaction."""
+        """Seal the full blocks. Called at the end of each transaction."""
         if not self._may_be_full:
             return
         self._may_be_full = False
@@ -119,27 +119,27 @@ class WordRows:
             begun = end
 
     def refresh(self, connection: sqlite3.Connection) -> None:
-        """Write the words of all versions again where their languages, or the stemmer, are not those of the rows."""
+        """Write the words of all versions again if the languages or the stemmer have changed."""
         identity, languages = connection.execute(_STATE).fetchone()
         analyzer = self._made_for(languages)
         if identity != analyzer.identity:
             self._write_again(connection, analyzer)
 
     def drop(self, connection: sqlite3.Connection, entities: Iterable[int]) -> None:
-        """Remove the words of entities that are forgotten."""
+        """Remove the words of forgotten entities."""
         sealed: dict[int, list[int]] = {}
         for entity in entities:
             for (version,) in connection.execute(_VERSIONS, (entity,)).fetchall():
                 if connection.execute("UPDATE fresh SET terms = x'' WHERE version = ?", (version,)).rowcount:
                     continue
                 found = connection.execute(_SEGMENT_OF, (version,)).fetchone()
-                if found is not None:  # else its words were never written
+                if found is not None:  # otherwise its words were never written
                     sealed.setdefault(found[0], []).append(version)
         for segment, versions in sealed.items():
             _drop_sealed(connection, segment, versions)
 
     def _made_for(self, setting: str | None) -> Analyzer:
-        """Return the analyzer for languages as they are set, a JSON array."""
+        """Return the analyzer for a setting of languages, a JSON array."""
         if self._analyzer is None or setting != self._setting:
             from graphstore.values.words import ENGLISH, Analyzer  # most processes only read
 
@@ -149,7 +149,7 @@ class WordRows:
 
 
 def _fresh(texts: Iterable[Text], analyzer: Analyzer) -> Iterator[tuple[int, bytes]]:
-    """Yield the words of versions. What was forgotten has no body, and no words."""
+    """Yield the words of versions. A forgotten version has no body and no words."""
     for version, is_event, kind, key, body in texts:
         if body is None:
             yield version, b""
@@ -164,7 +164,7 @@ def terms_of(joined: bytes) -> list[bytes]:
 
 
 def _sealed(texts: Iterable[tuple[int, bytes]]) -> tuple[Numbers, dict[bytes, Columns]]:
-    """Return the lengths of texts, and the columns of each of their terms."""
+    """Return the lengths of texts in terms, and the columns of each term."""
     lengths, found = array("I"), dict[bytes, tuple[list[int], list[int]]]()
     for version, joined in texts:
         terms = terms_of(joined)
@@ -182,7 +182,7 @@ def _sealed(texts: Iterable[tuple[int, bytes]]) -> tuple[Numbers, dict[bytes, Co
 def _write_segment(
     connection: sqlite3.Connection, first: int, end: int, lengths: Numbers, postings: dict[bytes, Columns]
 ) -> None:
-    """Write a segment. `postings`: the columns of its terms, in the order of the terms."""
+    """Write a segment. `postings`: the columns of its terms, in the order of terms."""
     connection.execute("INSERT INTO segment VALUES (?, ?, ?)", (first, end - 1, _packed(lengths)))
     connection.executemany(
         "INSERT INTO posting VALUES (?, ?, ?, ?)",
@@ -191,7 +191,7 @@ def _write_segment(
 
 
 def _merge(connection: sqlite3.Connection, first: int, end: int) -> None:
-    """Make one segment of several that follow one another."""
+    """Merge consecutive segments into one."""
     lengths, parts = array("I"), dict[bytes, tuple[list[bytes], list[bytes]]]()
     between = (first, end - 1)
     for (blob,) in connection.execute(
@@ -211,7 +211,7 @@ def _merge(connection: sqlite3.Connection, first: int, end: int) -> None:
 
 
 def _joined(versions: list[bytes], times: list[bytes]) -> Columns:
-    """Return the columns of a term in segments that follow one another."""
+    """Return the columns of a term, joined from consecutive segments."""
     whole, often = b"".join(versions), b"".join(times)
     if len(often) * WIDTH == len(whole):
         return whole, often
@@ -247,7 +247,7 @@ def _drop_sealed(connection: sqlite3.Connection, segment: int, versions: list[in
 
 
 def _postings_of(connection: sqlite3.Connection, segment: int, versions: set[int]) -> list[Any]:
-    """Return postings of a segment, those of the versions among them."""
+    """Return postings of a segment, at least those that contain the versions."""
     if len(versions) > _FEW:
         return connection.execute(_POSTINGS, (segment,)).fetchall()
     found: dict[bytes, Any] = {}
@@ -258,13 +258,13 @@ def _postings_of(connection: sqlite3.Connection, segment: int, versions: set[int
 
 
 def _columns(versions: Iterable[int], times: list[int]) -> Columns:
-    """Return the columns of a term: its versions, and how often each has it."""
+    """Return the columns of a term: its versions, and its frequency in each."""
     often = bytes(times) if max(times) < 256 else _packed(array("I", times))
     return _packed(array("I", versions)), often
 
 
 def _times(versions: bytes, times: bytes) -> list[int]:
-    """Return how often each of some versions has a term."""
+    """Return the frequency of a term in each of its versions."""
     return list(times) if len(times) * WIDTH == len(versions) else _unpacked(times).tolist()
 
 
@@ -273,7 +273,7 @@ def _packed(numbers: Numbers) -> bytes:
 
 
 def _unpacked(blob: bytes) -> Numbers:
-    """Return the numbers of 4 bytes in a blob."""
+    """Return the 4-byte numbers of a blob."""
     numbers = array("I", blob)
     return numbers if sys.byteorder == "little" else _swapped(numbers)
 

@@ -1,4 +1,4 @@
-"""List the rows that are believed of a thing, or in a slot, by valid_from, and read only those from the ledger that a question is about."""
+"""Lists the believed rows of a thing or a slot by valid_from. From a long list it reads only the rows that are needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphstore.values.period import OPEN, Instant
 
 
 class BelievedRows:
-    """Holds all rows where they are few. Of many it answers by statements on those that were stored before the transaction."""
+    """The believed rows, in memory if they are few. If they are many, statements read those stored before the transaction."""
 
     def __init__(
         self,
@@ -19,31 +19,31 @@ class BelievedRows:
         read: Callable[..., list[int]] | None = None,
         closed: Iterable[int] = (),
     ) -> None:
-        """Prepare the answers.
+        """Prepare the list.
 
         Args:
             begins: returns the valid_from of a row.
-            rows: all rows; where they are to be read, those that the transaction has opened, and not closed again.
-            read: returns the stored rows for a condition, an order and a limit, followed by the values of the condition.
+            rows: all rows; with `read`, only those that the transaction has opened and not closed.
+            read: returns the stored rows for a condition, an order, a limit and the values of the condition; None if `rows` has all.
             closed: stored rows that the transaction has closed.
         """
         self._begins, self._read = begins, read
         self._rows, self._closed = sorted(rows, key=begins), set(closed)
 
     def last_before(self, at: Instant) -> int:
-        """Return the last row that begins before an instant, or -1."""
+        """Return the last row that starts before an instant, or -1."""
         place = bisect_left(self._rows, at, key=self._begins)
         found = self._rows[place - 1 : place] + self._stored("valid_from < ?", "valid_from DESC", at)
         return max(found, key=self._begins, default=-1)
 
     def first_since(self, at: Instant) -> int:
-        """Return the first row that begins at an instant or later, or -1."""
+        """Return the first row that starts at an instant or later, or -1."""
         place = bisect_left(self._rows, at, key=self._begins)
         found = self._stored("valid_from >= ?", "valid_from", at) + self._rows[place : place + 1]
         return min(found, key=self._begins, default=-1)
 
     def between(self, start: Instant, stop: Instant) -> list[int]:
-        """Return the rows that begin in [start, stop)."""
+        """Return the rows that start in [start, stop)."""
         begins = self._begins
         found = self._rows[
             bisect_left(self._rows, start, key=begins) : bisect_left(self._rows, stop, key=begins)
@@ -54,14 +54,14 @@ class BelievedRows:
         return found
 
     def insert(self, row: int) -> None:
-        """Add a row that the transaction opens, or closes no longer."""
+        """Add a row that the transaction opens, or whose closing it undoes."""
         if self._read is not None and row in self._closed:
             self._closed.remove(row)
         else:
             insort(self._rows, row, key=self._begins)
 
     def remove(self, row: int) -> None:
-        """Remove a row that the transaction closes, or opens no longer."""
+        """Remove a row that the transaction closes, or whose opening it undoes."""
         if self._rows[-1:] == [row]:
             self._rows.pop()
         elif self._read is None or row in self._rows:
@@ -70,7 +70,7 @@ class BelievedRows:
             self._closed.add(row)
 
     def _stored(self, condition: str, order: str, at: Instant) -> list[int]:
-        """Return the first of the stored rows that were not all read."""
+        """Return the first stored row that matches and is not closed, as a list; empty if all rows are in memory."""
         if self._read is None:
             return []
         rows = self._read(condition, order, len(self._closed) + 1, at)

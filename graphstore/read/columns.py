@@ -1,4 +1,4 @@
-"""Hold what a transaction reads of the rows of a ledger, each part when it is first asked for: columns, lists of rows, and numbers by id."""
+"""Holds what a transaction reads from the rows of a ledger, each part on first use: columns, lists of rows, and numbers by id."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from graphstore.values.period import Instant
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
 K = TypeVar("K")
 V = TypeVar("V")
-Taken = tuple[int, Instant, Instant]  # a version that a bound took (or ENDED), from, to
+Taken = tuple[int, Instant, Instant]  # a version (or ENDED) of which a bound removed a period, from, to
 ENDED = -1
-"""In place of a version: an `end` took the rest of a value of a slot, so nothing holds where that value would."""
+"""Stands in place of a version: an `end` removed the rest of a slot's value, so the slot is empty where that value would hold."""
 
 
 class Mark(NamedTuple):
-    """How many rows there are of each group of columns: the state of a transaction, or how far a projection has followed."""
+    """The number of rows in each group of columns: the state of a transaction, or how far a projection has followed."""
 
     entities: int = 0
     versions: int = 0
@@ -31,7 +31,7 @@ class Mark(NamedTuple):
 
 
 class Count:
-    """Counts the rows of the columns that share it."""
+    """The number of rows of the columns that share it."""
 
     __slots__ = ("rows",)
 
@@ -40,7 +40,7 @@ class Count:
 
 
 class LoadedColumn(dict[int, Any]):
-    """Holds the values of a column that were read or added. `load` reads the value of a number, together with other columns."""
+    """Holds the values of a column that were read or added. `load` reads the row of a number into this column and others of its group."""
 
     __slots__ = ("_count", "_load")
 
@@ -58,7 +58,7 @@ class LoadedColumn(dict[int, Any]):
 
 
 class Read(dict[K, V]):
-    """Holds what belongs to a key, which is read when it is first asked for."""
+    """Holds a value for each key, read on first use."""
 
     __slots__ = ("_load",)
 
@@ -71,7 +71,7 @@ class Read(dict[K, V]):
 
 
 class Lists(dict[Any, list[V]], Generic[V]):
-    """Holds a list for each key, such as the rows of a thing. What is stored of it is read when it is first asked for; `added` is what the transaction adds."""
+    """Holds a list for each key, such as the rows of a thing. Stored entries are read on first use; `added` has those that the transaction adds."""
 
     __slots__ = ("_any", "_load", "added")
 
@@ -93,7 +93,7 @@ class Lists(dict[Any, list[V]], Generic[V]):
         return self._any or any(self.added.values())
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the list of a key; the default where there is nothing."""
+        """Return the list of a key, or the default if it is empty."""
         return self[key] or default
 
     def unread(self, keys: Iterable[Any]) -> list[Any]:
@@ -101,7 +101,7 @@ class Lists(dict[Any, list[V]], Generic[V]):
         return [key for key in dict.fromkeys(keys) if not dict.__contains__(self, key)]
 
     def have_none(self, key: Any) -> None:
-        """Note that nothing is stored of a key."""
+        """Record that nothing is stored for a key, so that its list need not be read."""
         if not dict.__contains__(self, key):
             self[key] = [*self.added.get(key, [])]
 
@@ -112,14 +112,14 @@ class Lists(dict[Any, list[V]], Generic[V]):
             self[key].append(value)
 
     def drop(self, key: Any) -> None:
-        """Take the value back that was added last to the list of a key."""
+        """Remove the value added last to the list of a key."""
         self.added[key].pop()
         if dict.__contains__(self, key):
             self[key].pop()
 
 
 class Pieces(Lists[Taken]):
-    """Holds what bounds have taken of each thing. It has an entry where the rows have something of it, or where the transaction has set its list, even to nothing."""
+    """Holds what bounds have removed of each thing. A key has an entry if rows are stored for it, or if the transaction has set its list."""
 
     __slots__ = ()
 
@@ -133,12 +133,12 @@ class Pieces(Lists[Taken]):
         return dict.__contains__(self, key) or bool(self[key])
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return what is taken of a thing; the default where it has no entry."""
+        """Return what was removed of a thing, or the default if it has no entry."""
         return self[key] if key in self else default
 
 
 class Occurrences:
-    """Lists the occurrences of an event after its first report. It knows their count and the last one, and reads all when another one is asked for."""
+    """Lists the occurrences of an event after its first report. It knows their number and the last one, and reads all when another one is used."""
 
     __slots__ = ("_all", "_count", "_last", "_load")
 
@@ -169,12 +169,12 @@ class Occurrences:
         self._count, self._last = self._count + 1, number
 
     def pop(self) -> None:
-        """Remove the last one."""
+        """Remove the last occurrence."""
         self._read().pop()
 
 
 class NumbersByKey(dict[Any, int]):
-    """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing; `absent` are keys of which that is known."""
+    """Finds the number of a key, such as an id, on first use. `in` is False for a key without a number; `absent` has such keys that were looked up."""
 
     __slots__ = ("_find", "absent")
 
@@ -197,7 +197,7 @@ class NumbersByKey(dict[Any, int]):
         if number is None and key not in self.absent:
             try:
                 number = self._find(key)
-            except UnicodeEncodeError:  # a lone surrogate is stored nowhere
+            except UnicodeEncodeError:  # no lone surrogate is stored
                 number = None
             if number is None:
                 self.absent.add(key)

@@ -1,4 +1,4 @@
-"""What became of a thing: the steps from it to what took its place, and what stands now."""
+"""Answers what became of a thing: the steps from it to its replacements, and what stands now."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from graphstore.values.findings import LinkSupersession, Step, Supersession
 from graphstore.values.models import UPRIGHT, Event, How, Node
 from graphstore.values.period import OPEN, Instant, Union
 
-_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first
+_LEADS_AWAY = {
+    "supersedes": 0,
+    "transition": 1,
+    "corrects": 2,
+}  # kinds of link -> rank, the most specific first
 
 
 class Removal(NamedTuple):
-    """A period of a thing, and the operation that took it away. `is_gap`: the period came and went in one transaction."""
+    """A period of a thing, and the operation that removed it. `is_gap`: the period was opened and removed within one transaction."""
 
     is_gap: int
     number: int | None
@@ -43,12 +47,12 @@ class Removal(NamedTuple):
         return self.tx_to is None and not self.is_gap
 
     def covers(self, at: Instant) -> bool:
-        """Return True if an instant lies in the period."""
+        """Return True if the period contains an instant."""
         return self.valid_from <= at < self.valid_to
 
 
 class Revision(NamedTuple):
-    """The version of a node that replaced the last one, the operation that recorded it, and from when on."""
+    """The version of a node that replaced the previous one, the operation that recorded it, and its start."""
 
     number: int
     said_by: int
@@ -61,10 +65,10 @@ REMOVALS = Statement("removals", Removal)
 
 
 def what_superseded(point: Point, id: str) -> Supersession | LinkSupersession:
-    """Return what became of a thing, over the whole time line believed at the tx: each step away from it with who, why, since when and when recorded; and what stands now.
+    """Return what became of a thing, over the whole time line believed at the tx: each step away from it (who, why, since, recorded), and what stands now.
 
-    Steps that begin later than the valid time are `planned`. Of `{id}-v{n}` newer versions of the same node are steps as well, and of a node that was only
-    revised the version that replaced the last one; of a link how it was unlinked, said again otherwise or ended. Raises NotFoundError for an unknown id.
+    Steps that start after the valid time are `planned`. For `{id}-v{n}`, newer versions of the node are steps too; for a node that was only revised, the
+    version that replaced the last one; for a link, how it was unlinked, restated or ended. Raises NotFoundError for an unknown id.
     """
     rows, found = _reached(point, id) if isinstance(id, str) else ([], {})
     if isinstance(id, str) and id in found:
@@ -77,19 +81,19 @@ def what_superseded(point: Point, id: str) -> Supersession | LinkSupersession:
 
 
 def _reached(point: Point, id: str) -> tuple[list[LinkedRow], dict[str, Node | Event]]:
-    """Return the links that lead away from a thing and from what is reached by them, and all those things."""
+    """Return the links that lead from a thing to its direct and indirect replacements, and all these things."""
     rows = point.rows(WHAT_SUPERSEDED, id=id)
     return rows, things(point, dict.fromkeys([id, *(row.source for row in rows)]))
 
 
 class _Walk:
-    """One walk over the whole time line believed at a tx, breadth first."""
+    """One breadth-first walk over the whole time line believed at a tx."""
 
     def __init__(self, point: Point, rows: list[LinkedRow], things: dict[str, Node | Event]) -> None:
         self._point = point
         self._rows = rows
         self._things = things
-        self._into: dict[str, list[LinkedRow]] = {}  # by target, in order, one of each pair
+        self._into: dict[str, list[LinkedRow]] = {}  # links to a target, in order, one of each source
         self._holding: dict[str, list[LinkedRow]] = {}  # those of them that hold here
         for row in rows:
             self._into.setdefault(row.target, []).append(row)
@@ -105,11 +109,11 @@ class _Walk:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """Return the places of the rows in the order."""
+        """Return the position of each row in the statement's order, by the id of the object."""
         return {id(row): place for place, row in enumerate(self._rows)}
 
     def _rank(self, row: LinkedRow) -> tuple[int, int, int]:
-        """Of the links of one pair the first by this is its step: one that holds, else the next one planned, else the last one; of several the most specific one."""
+        """Return a sort key for the links of one pair. The first is the step: one that holds, else the next planned one, else the last one; then by kind."""
         kind, valid = _LEADS_AWAY[row.kind], self._point.valid
         if valid < row.valid_from:
             return 1, row.valid_from, kind
@@ -118,7 +122,7 @@ class _Walk:
         return 0, 0, kind
 
     def steps_from(self, subject: str, number: int) -> Supersession:
-        """Return what became of an entity; with a number, of that version of it first."""
+        """Return what became of an entity. With a version number, newer versions come first."""
         thing = self._things[subject]
         if number:
             thing = described(self._point, subject, number)
@@ -150,7 +154,7 @@ class _Walk:
         )
 
     def _in_place(self, subject: str) -> set[str]:
-        """Return what is reached by links that hold here: what is at their ends stands in the place of the subject."""
+        """Return what links that hold here lead to: the last of these stand in place of the subject."""
         found, waiting = {subject}, [subject]
         for id in waiting:
             new = [row.source for row in self._holding.get(id, ()) if row.source not in found]
@@ -159,7 +163,7 @@ class _Walk:
         return found
 
     def _end(self, id: str) -> None:
-        """If nothing replaces a thing here, it stands in the place of the subject, or has come to an end with nothing in its place."""
+        """Add a thing that nothing replaces here to what stands now, or add a step if it has ended without replacement."""
         rows = self._holding.get(id, ())
         if rows and any(row.kind != "corrects" for row in rows):
             return
@@ -186,7 +190,7 @@ class _Walk:
         )
 
     def _over(self, id: str, how: How) -> None:
-        """Add the step of a thing that came to an end with nothing in its place."""
+        """Add a step for a thing that ended without replacement."""
         valid, rows = self._point.valid, self._removals(id)
         over = [row for row in rows if row.is_believed and row.valid_to <= valid]
         if how == "ended" and over:
@@ -195,7 +199,7 @@ class _Walk:
             self._without_link(how, None, last.said_by if operation is None else operation, last.valid_to)
             return
         operation = self._removed_by(rows, valid)
-        if operation is None:  # it never held there, and nothing is left of it
+        if operation is None:  # it never held there, and nothing of it is left
             operation = _last(row.removed_by for row in rows)
         if operation is not None and not self._is_correction(id, operation):
             covers = [row for row in rows if row.counts and row.covers(valid)]
@@ -203,7 +207,7 @@ class _Walk:
             self._without_link(how, None, operation, since)
 
     def _is_correction(self, id: str, operation: int) -> bool:
-        """Return True if an operation corrected a thing by another that a step names."""
+        """Return True if an operation corrected a thing by another one that a step names."""
         is_corrected = any(row.kind == "corrects" for row in self._into.get(id, ()))
         return is_corrected and done_by(self._point, (operation,))[operation][0] == "correct"
 
@@ -211,7 +215,7 @@ class _Walk:
         return self._point.rows(REMOVALS, id=id, undone=self._point.undone)
 
     def _removed_by(self, rows: list[Removal], valid: Instant) -> int | None:
-        """Return the operation by which a thing lost an instant: the last of all if that retracted what was left, else the one that removed that instant last."""
+        """Return the operation that removed an instant of a thing: the last of all if it retracted the rest, else the last that removed that instant."""
         last = _last(row.removed_by for row in rows)
         is_left = any(row.is_believed for row in rows)
         if not is_left and any(row.retracts for row in rows if row.removed_by == last):
@@ -219,18 +223,18 @@ class _Walk:
         return self._removal_at(rows, valid)
 
     def _removal_at(self, rows: list[Removal], at: Instant) -> int | None:
-        """Return the operation that removed an instant of a thing last, None where none did."""
+        """Return the last operation that removed an instant of a thing; None if none did."""
         covers = [row for row in rows if row.covers(at)]
         periods = [row for row in covers if not row.is_gap]
         found = [row.removed_by for row in covers if row.is_gap]
-        if self._point.any_undone:  # what an undone transaction introduced never was, at any time
+        if self._point.any_undone:  # what an undone transaction introduced never was so, at any time
             found += [row.undone_by for row in rows]
             periods = [row for row in periods if row.removed_by is not None]
         return _last([*found, *(row.removed_by for row in periods[-1:])])
 
     def _revisions(self, id: str, number: int) -> None:
-        """Add a step for each newer version that was recorded over valid time that version `number` had lost, in the order they were believed. What an undo
-        took back is none."""
+        """Add a step for each newer version that was recorded over valid time lost by version `number`, in the order of belief. Versions that an undo
+        removed are skipped."""
         rows = [row for row in self._removals(id) if not row.is_gap]
         lost = [row for row in rows if row.number == number and row.tx_to is not None]
         lost.sort(key=_ended, reverse=True)
@@ -246,7 +250,7 @@ class _Walk:
                 self._without_link("revised", described(self._point, id, later), row.said_by, row.valid_from)
 
     def _last_revision(self, id: str) -> None:
-        """Add the step of the version that replaced the last one, if there is one."""
+        """Add a step for the version that replaced the previous one, if there is one."""
         for row in self._point.rows(LAST_REVISION, id=id, undone=self._point.undone):
             self._without_link("revised", described(self._point, id, row.number), row.said_by, row.valid_from)
 
@@ -260,5 +264,5 @@ def _ended(row: Removal) -> Instant:
 
 
 def _last(operations: Iterable[int | None]) -> int | None:
-    """Return the last of some operations, None where there is none."""
+    """Return the last of some operations; None if there is none."""
     return max((operation for operation in operations if operation is not None), default=None)

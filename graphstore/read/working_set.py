@@ -147,7 +147,9 @@ _SINCE = "SELECT number FROM operation WHERE tx >= ? ORDER BY tx, number LIMIT 1
 _REPLACING = ("supersedes", "corrects")
 _OF_THING = "entity = ?"
 _OF_SLOT = "entity IN (SELECT e.number FROM entity e WHERE e.key = ? AND e.scope = ?)"
-_MOST_BASES = 32  # entities visited to decide whether one is shaky; for more, the transaction writes its rows temporarily and reads those
+_MOST_BASES = (
+    32  # entities visited to decide whether one is shaky; beyond that its rows are written temporarily
+)
 FEW_ROWS = 8  # rows of a thing or a slot that are read together
 _SAID_LATER = """
 SELECT EXISTS (
@@ -474,9 +476,7 @@ class WorkingSet(Index):
         """Return the events with a fingerprint and a scope, in the order of recording."""
         found = []
         for fingerprint in {printed, printed.partition("\0")[0]}:
-            begins = orjson.dumps(fingerprint)[
-                1:65
-            ]  # includes the closing quotation mark if the fingerprint is shorter than 64 bytes
+            begins = orjson.dumps(fingerprint)[1:65]  # with the closing quotation mark of a short one
             for ent, data in self._rows(_ALIKE, begins, begins[:-1] + bytes([begins[-1] + 1])):
                 body = orjson.loads(data)
                 is_one = (
