@@ -1,1 +1,1 @@
-"""Keeps the truth of a store in one SQLite file that several processes read and write."""
+"""Stores the truth of a store in one SQLite file that several processes read and write."""

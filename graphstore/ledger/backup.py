@@ -1,7 +1,7 @@
-"""Writes and reads a whole store as one file: a header, every line of the chain in order, and a last line with their count and digest.
+"""Writes and reads a whole store as one file: a header, every line of the chain in order, and a last line with their number and digest.
 
-`GraphStore.export` writes it with `save`, `restore` reads it with `load`. Dumps before schema 2 begin with the header of a journal and have no
-last line: whether they are whole cannot be told when they are cut between two lines.
+`GraphStore.export` writes it with `save`, and `restore` reads it with `load`. Dumps before schema 2 have the header of a journal and no last line. If such a
+dump is cut off between two lines, that cannot be detected.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from graphstore.ledger.old_journal import header
 DUMP_SCHEMA = 2
 _FORMAT, _END = "graphstore dump", "end of graphstore dump"
 END_BYTES = 1024
-_ENDS = b'{"digest":"'  # how the last line begins, and no other
+_ENDS = b'{"digest":"'  # the start of the last line; no other line starts like this
 
 
 def save(ledger: Ledger, target: Path) -> int:
-    """Write a dump of all that is committed: beside its name, which it gets when all of it is on the disk. Returns the number of lines of the chain in it.
+    """Write a dump of all committed lines. It gets its name once it is on the disk. Return the number of lines of the chain in it.
 
-    Raises ConflictError when the name is taken, EngineError when the disk refuses; nothing remains then.
+    Raises ConflictError if the name is taken, EngineError if the disk refuses; then nothing remains.
     """
     with ledger.snapshot():
         end, _ = ledger.last()
@@ -49,10 +49,10 @@ def write(lines: Iterable[Verbatim], transactions: int, target: Path) -> int:
 
 
 def load(dump: Path, folder: Path) -> bool:
-    """Make the ledger of a new store from a dump, in one SQL transaction, verifying each line and that none is missing. Returns False where its format
-    cannot tell that it is whole.
+    """Create the ledger of a new store from a dump, in one SQL transaction, and verify that each line is valid and none is missing. Return False if the
+    dump's format does not show whether it is whole.
 
-    Raises DamageError with file and line; what is in the folder then is of no use.
+    Raises DamageError with file and line; the folder is then unusable.
     """
     if not dump.is_file():
         raise NotFoundError(f"no dump at {dump}.")
@@ -67,7 +67,7 @@ def load(dump: Path, folder: Path) -> bool:
 
 
 def _expected(dump: Path, line: bytes) -> int | None:
-    """Return the number of transactions that the header names; None in a dump that has no last line."""
+    """Return the number of transactions that the header states; None for a dump without a last line."""
     if line == header(1):
         return None
     head = fields_of(line)
@@ -82,12 +82,12 @@ def _expected(dump: Path, line: bytes) -> int | None:
 
 
 def _lines(dump: Path, source: Iterable[bytes], expected: int | None) -> Iterator[Verbatim]:
-    """Yield the lines after the header, verified and taken apart. Raises DamageError, also when something is missing at the end.
+    """Yield the lines after the header, parsed and verified. Raises DamageError, also if the end is missing.
 
     Args:
-        expected: how many transactions the header names; None in a dump that has no last line.
+        expected: the number of transactions that the header states; None for a dump without a last line.
     """
-    count = transactions = 0  # of what was read
+    count = transactions = 0  # read so far
     digest, is_open, has_ended = GENESIS, False, False
 
     def refuse(number: int, why: str) -> NoReturn:
@@ -128,13 +128,13 @@ def _missing(expected: int, read: int) -> str:
 
 
 def lines_in(end: bytes, lines: int) -> int:
-    """Return how many lines of the chain a dump of so many lines holds, by its last `END_BYTES`."""
+    """Return the number of lines of the chain in a dump, from its number of lines and its last `END_BYTES`."""
     last = fields_of(end.rstrip(b"\n").rpartition(b"\n")[2])
     return lines - (2 if last.get("format") == _END else 1)
 
 
 def unsure(dump: Path) -> str:
-    """Return what to tell about a dump that cannot be checked for its end."""
+    """Return a warning about a dump whose format does not show whether it is whole."""
     return (
         f"{dump} was written by an earlier version and has no last line with the count: "
         "each of its lines is right, but whether all are there cannot be checked."

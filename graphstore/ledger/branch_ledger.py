@@ -1,4 +1,4 @@
-"""Reads a branch from the rows of a ledger: the statements of the trunk are asked of the rows of the branch."""
+"""Reads a branch from the rows of a ledger: statements of the trunk are rewritten to read the rows of the branch."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ class BranchDatabase:
 
     @property
     def whole(self) -> BranchDatabase:
-        """Return itself: nothing of the branch is hidden."""
+        """Return itself: it hides no rows of the branch."""
         return self
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Fetch all rows of a statement of the trunk, asked of the branch."""
+        """Return all rows of a statement of the trunk, run on the branch."""
         return self._database.rows(self.line.statement(statement), values)
 
 
 class BranchLedger:
-    """Answers for one branch of a ledger: that of a name which was made at an instant."""
+    """Answers for one branch of a ledger, identified by its name and the tx of its creation."""
 
     def __init__(self, ledger: Ledger, name: str, made: Instant) -> None:
         self.ledger, self._name = ledger, name
         self._named = {"name": name, "made": made}
         self._kinds_known = 0
-        self.is_deleted = False  # whether the branch was, when `last_tx_and_new_kinds` was asked last
-        # the branch as of so many rewritings of the chain, which may leave it fewer rows of the trunk
+        self.is_deleted = False  # True if the branch was deleted by the last call of `last_tx_and_new_kinds`
+        # the number of times the chain was rewritten, and the branch as of then: a rewriting may remove rows that it inherits
         self._found: tuple[int, BranchDatabase] | None = None
 
     @property
     def database(self) -> BranchDatabase:
-        """Return what fetches the rows of the branch, as this thread reads them now."""
+        """Return the reader of the branch's rows, as this thread sees them now."""
         return self._look(_REWRITTEN)[0]
 
     def _look(self, statement: str, values: Values = ()) -> tuple[BranchDatabase, bool]:
@@ -69,12 +69,12 @@ class BranchLedger:
 
     @contextmanager
     def snapshot(self) -> Iterator[BranchDatabase]:
-        """Return a block in which this thread reads one state of the ledger, by the database that it gives."""
+        """Yield the reader of the branch, in a block in which this thread reads one state of the ledger."""
         with self.ledger.database.snapshot():
             yield self.database
 
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
-        """Return the last tx of all lines, and the kinds of link of the branch; see `Ledger.last_tx_and_new_kinds`."""
+        """Return the last tx of all lines, and new kinds of link of the branch, as `Ledger.last_tx_and_new_kinds` does."""
         self.ledger.hide()
         kept = self.ledger.database.kept()
         if self in kept:
@@ -85,14 +85,14 @@ class BranchLedger:
 
 
 def branch_made(ledger: Ledger, name: str) -> Instant | None:
-    """Return when the branch of a name was made; None where there is none, or it was deleted."""
+    """Return the tx at which a branch was created; None if there is none of this name, or it was deleted."""
     try:
         found = ledger.database.rows(_MADE_LAST, (name,))
-    except UnicodeEncodeError:  # of a lone surrogate
+    except UnicodeEncodeError:  # the name has a lone surrogate
         return None
     return next((tx for tx, verb in found if verb == "branch"), None)
 
 
 def branch_databases(database: RowReader) -> list[BranchDatabase]:
-    """Return what reads the rows of each branch, deleted ones too, in the order in which they were made."""
+    """Return readers of the rows of all branches, including deleted ones, in the order of creation."""
     return [BranchDatabase(database, line.name or "", line) for line in lines_of(database.rows(ALL_LINES))]

@@ -1,4 +1,4 @@
-"""Reads from the rows of a ledger which branches there are: where each began, and how far it was merged and has pulled."""
+"""Reads from the rows of a ledger which branches exist, where each forked, and how far it was merged and has pulled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHANGES = """
 SELECT o.tx, o.verb, o.subject FROM (SELECT DISTINCT name FROM line) l CROSS JOIN operation o ON o.subject = l.name
 WHERE o.verb IN ('branch', 'merge', 'delete_branch') ORDER BY o.number
 """
-# what the trunk forgot is noted on each branch too, and is no transaction there
+# what the trunk forgets is recorded on each branch too, but is not a transaction there
 _OWN = f"o.number >= l.number * {SPAN} AND o.number < (l.number + 1) * {SPAN}"
 _RECORDED = f"{_OWN} AND o.verb NOT IN ('evict', 'erase')"
 _LAST = f"""
@@ -28,7 +28,7 @@ _TRANSACTIONS = (
 
 @dataclass(slots=True)
 class BranchRecord:
-    """One branch, deleted or not: it begins with what the trunk, or its parent branch, knew at `fork`."""
+    """One branch, deleted or not. It inherits what the trunk, or its parent branch, knew at `fork`."""
 
     name: str
     fork: Instant
@@ -39,7 +39,7 @@ class BranchRecord:
     merged: Instant | None = None
     deleted: Instant | None = None
     pulled: Instant | None = None
-    covered: Instant | None = None  # up to here it came to the trunk with a branch that began from it
+    covered: Instant | None = None  # the trunk has it up to here, by merges of branches that forked from it
 
     @property
     def base(self) -> Instant:
@@ -59,13 +59,13 @@ class BranchRecord:
 
     @property
     def last_change(self) -> Instant | None:
-        """Return when something was recorded last that the branch has and the trunk had not from the start."""
+        """Return the tx of the last change that the branch has and did not inherit from the trunk; None if there is none."""
         above = None if self.parent is None else self.parent.last_change
         inherited = None if above is None else min(above, self.fork)
         return inherited if self.last is None else self.last
 
     def note_merge(self, tx: Instant) -> None:
-        """Note that the branch was merged into the trunk. What it has of the branches that it began from came with it."""
+        """Record a merge of the branch into the trunk. What it has inherited from parent branches came with it."""
         self.merged, record = tx, self
         while record.parent is not None:
             upto, record = record.fork, record.parent
@@ -73,36 +73,36 @@ class BranchRecord:
 
 
 class BranchRecords(list[BranchRecord]):
-    """The branches of one ledger, in the order they were made."""
+    """The branches of one ledger, in the order of creation."""
 
     def find(self, name: str) -> BranchRecord | None:
-        """Return the branch of that name made last, deleted or not."""
+        """Return the newest branch of a name, deleted or not."""
         return next((record for record in reversed(self) if record.name == name), None)
 
     def find_made_at(self, name: str, at: Instant) -> BranchRecord | None:
-        """Return the branch of that name that was made at an instant: a name may be used again."""
+        """Return the branch with this name that was created at an instant: names may be reused."""
         return next((record for record in self if (record.name, record.made) == (name, at)), None)
 
     def living(self) -> list[BranchRecord]:
-        """Return those that were not deleted."""
+        """Return the branches that were not deleted."""
         return [record for record in self if record.deleted is None]
 
     def begun_from(self, record: BranchRecord) -> list[BranchRecord]:
-        """Return the branches that began from a branch, deleted ones too."""
+        """Return the branches that forked from a branch, including deleted ones."""
         return [each for each in self if each.parent is record]
 
 
 def branch_records(database: RowReader, *, count: bool = False) -> BranchRecords:
-    """Return all branches, deleted ones too.
+    """Return all branches, including deleted ones.
 
     Args:
-        count: whether the transactions of each are counted. This looks at all operations of each branch.
+        count: also count the transactions of each, which reads all operations of each branch.
     """
     found, numbered = BranchRecords(), dict[int, BranchRecord]()
     lines = iter(database.rows(_LINES))
     for tx, verb, name in database.rows(_CHANGES):
         if verb == "branch":
-            number, name, parent, fork = next(lines)  # numbered in the order in which they were made
+            number, name, parent, fork = next(lines)  # numbered in the order of creation
             numbered[number] = BranchRecord(name, fork, tx, numbered.get(parent))
             found.append(numbered[number])
         elif (record := found.find(name)) is not None and verb == "merge":

@@ -1,6 +1,6 @@
-"""Make and check one line of the chain as bytes: canonical JSON, bodies beside a head that holds their hashes, and the digest of the head.
+"""Encodes and checks one line of the chain: canonical JSON, bodies, a head with the hashes of the bodies, and the digest of the head.
 
-A body that has been forgotten is `null`. Its hash stays in the head, so the digest chain verifies without it.
+A forgotten body is `null`. Its hash stays in the head, so the digest chain can still be verified.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 from graphstore.errors import EngineError, InvalidError
 
 REQUIRES: tuple[str, ...] = ()
-"""The features that a reader of what is written from now on must understand. Each new head has them under `requires`; those of release 0.1 have none."""
+"""Features that a reader of newly written lines must understand. Each new head lists them under `requires`; heads of release 0.1 list none."""
 
 HISTORY, COVERS = "history", "covers"
 """Features of heads that have a claim of a link with `history`, or rechecks that came with a merge."""
@@ -25,24 +25,24 @@ UNDERSTOOD: frozenset[str] = frozenset({*REQUIRES, HISTORY, COVERS})
 GENESIS = "0" * 32
 FORGOTTEN = b"null"
 OF_LINKS = frozenset({"link", "unlink", "resolve", "decide_link"})  # operations whose subject is a link
-OF_BRANCHES = frozenset({"branch", "merge", "pull", "delete_branch"})  # whose subject is the name of a branch
-# whose subject is no thing
+OF_BRANCHES = frozenset({"branch", "merge", "pull", "delete_branch"})  # verbs whose subject names a branch
+# operations whose subject is not a thing or link
 OF_THE_STORE = OF_BRANCHES | {"define_kind", "define_point", "promote_kind", "set_retention", "snapshot"}
-DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
-UNDO = "undo"  # the verb; its subject is the transaction it takes back
-RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
-RETENTION = "retention"  # the setting: how much the store keeps
+DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe the same time again
+UNDO = "undo"  # the verb; its subject is the tx of the undone transaction
+RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that state that something never was so
+RETENTION = "retention"  # the setting that limits how much the store keeps
 FORGETTING = {"evict": "evicted", "erase": "erased"}
 TOUCH, COUNTS = (
     "touch",
     "accesses",
-)  # an operation whose body holds under this name how often things were looked up, by id
-OWN = "own"  # in the body of the operation that recorded an occurrence: what that says otherwise than the first report
+)  # an operation whose body has, under this name, numbers of lookups by id
+OWN = "own"  # in the body of an operation that recorded an occurrence: its differences from the first report
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
 
 def dumps(value: Any) -> bytes:
-    """Return canonical JSON: sorted keys, no spaces, UTC as Z. Raises InvalidError for what JSON cannot hold."""
+    """Return canonical JSON: sorted keys, no spaces, UTC as Z. Raises InvalidError for values that JSON cannot represent."""
     try:
         return orjson.dumps(value, option=_CANONICAL)
     except (TypeError, ValueError, RecursionError) as error:
@@ -52,7 +52,7 @@ def dumps(value: Any) -> bytes:
 
 
 def fields_of(line: bytes) -> dict[str, Any]:
-    """Return the fields of a JSON object; none where it is no such object."""
+    """Return the fields of a JSON object, or {} if the line is not one."""
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -61,12 +61,12 @@ def fields_of(line: bytes) -> dict[str, Any]:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the hash of a body, or of a head."""
+    """Return the hash of a body or a head."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
 def refuse_unknown(head: dict[str, Any], where: str = "") -> None:
-    """Raise EngineError when a head requires a feature of its reader that this program does not know. `where`: the place of its line."""
+    """Raise EngineError if a head requires a feature that this program does not understand. `where`: the place of its line, for the message."""
     required = head.get("requires")
     if required and (unknown := sorted(set(required) - UNDERSTOOD)):
         where = where or f"the transaction of {head.get('tx')}"
@@ -76,14 +76,14 @@ def refuse_unknown(head: dict[str, Any], where: str = "") -> None:
 
 
 class Verbatim(NamedTuple):
-    """Holds one line as it is written: the bytes of its head, their digest, and its bodies; a removed one is `null`."""
+    """One line as it is stored: the bytes of its head, their digest, and its bodies; a removed body is `null`."""
 
     head: bytes
     digest: str
     bodies: Sequence[bytes]
 
     def line(self) -> bytes:
-        """Return the line as release 0.1 wrote it, with its newline: the form of dumps too."""
+        """Return the line with its newline in the format of release 0.1, which dumps use too."""
         return b'{"body":[%b],"digest":"%b","head":%b}\n' % (
             b",".join(self.bodies),
             self.digest.encode(),
@@ -92,23 +92,23 @@ class Verbatim(NamedTuple):
 
 
 def hashed(bodies: Sequence[bytes]) -> list[str]:
-    """Return the hashes of bodies, as a head holds them."""
+    """Return the hashes of bodies, as listed in a head."""
     return [blake2b(body, digest_size=16).hexdigest() for body in bodies]
 
 
 def encoded(head: dict[str, Any], bodies: Sequence[bytes]) -> Verbatim:
-    """Return the line of a head that holds the hashes of its bodies and the digest before it."""
+    """Return the line of a head, which must already have the hashes of its bodies and the previous digest."""
     raw = dumps(head)
     return Verbatim(raw, digest_of(raw), bodies)
 
 
 def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], Verbatim]:
-    """Return the head of a line without its end, and the line taken apart.
+    """Parse and verify a line without its newline. Return its head, and the line in parts.
 
     Args:
-        prev: the digest before it; None where that is not known.
+        prev: the digest of the previous line; None if it is not known.
 
-    Raises ValueError saying what is wrong with it, EngineError when it requires a feature of its reader that is not known.
+    Raises ValueError with the reason if it is invalid, EngineError if it requires a feature that this program does not understand.
     """
     try:
         record = orjson.loads(line)

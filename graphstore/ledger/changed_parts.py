@@ -1,7 +1,7 @@
-"""Finds over which parts of valid time a transaction may have changed how entities stand, and how they stand there now.
+"""Finds the parts of valid time in which a transaction may have changed the standing of entities, and their standing there now.
 
-Elsewhere they stand as the open rows of `absence` say. So a write reads what it wrote itself, and not the past of the entities that it touches. Where that is
-not enough (all of an entity was removed, it is an event, something was forgotten or undone …), the standing is worked out from all rows of the entity.
+Elsewhere the open rows of `absence` still apply. So a write reads only what it wrote itself, and not the past of the entities that it touches. Where that is
+not enough (an entity was removed as a whole, it is an event, something was forgotten or undone …), the standing is computed from all rows of the entity.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BELIEVED_OVER = "SELECT valid_from, valid_to FROM period WHERE entity = ?1 AND 
 
 
 class ChangedParts:
-    """Finds what a transaction changed of the entities that it touched. Its operations are numbered from `first` on."""
+    """Finds what a transaction changed in the entities that it touched. Its operations are numbered from `first` on."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ChangedParts:
         self._periods: dict[int, list[Period]] = {}
         verbs = {verb for head in heads for verb, *_ in head.get("ops", ())}
         self._is_undo = UNDO in verbs
-        # else something was forgotten, or an older release wrote it and did not note what changed
+        # otherwise something was forgotten, or an older release wrote the heads without recording what changed
         self._is_plain = verbs.isdisjoint(FORGETTING) and all(
             "turns" in head or "rows" not in head for head in heads
         )
@@ -61,7 +61,7 @@ class ChangedParts:
         self._links_closed = self._found(_LINKS_CLOSED, dumps(numbers).decode()) if numbers else {}
 
     def _added(self, statement: str, heads: list[Head], name: str) -> dict[int, list[Any]]:
-        """Return the rows of touched entities, by entity, that the heads added to a table: its last ones."""
+        """Return the rows that the heads added to a table, its last ones, by touched entity."""
         count = sum(len(head[name]) for head in heads if name in head)
         return self._found(statement, count) if count else {}
 
@@ -79,11 +79,11 @@ class ChangedParts:
         return not self._since[entity][0]
 
     def periods(self, entity: int) -> list[Period]:
-        """Return the periods outside which the same became of an entity as before."""
+        """Return the periods outside of which the falls of an entity are unchanged."""
         return self._periods.get(entity, [ALWAYS])
 
     def absences(self, entities: Collection[int]) -> dict[int, list[Absence]]:
-        """Return how each entity stands where it does not."""
+        """Return for each entity the parts of valid time in which it does not stand, with its standing."""
         facts = self._facts
         facts.entities.load(entities)
         facts.absence.load(entities)
@@ -100,7 +100,7 @@ class ChangedParts:
         }
 
     def _kept_or_changed(self, entity: int) -> list[Absence] | None:
-        """Return how an entity stands where it does not, from the rows of this transaction; None where these do not tell."""
+        """Return the absences of an entity as changed by the rows of this transaction; None if these rows do not suffice."""
         facts = self._facts
         opened, closed = self.opened.get(entity, []), self.closed.get(entity, [])
         if facts.entity(entity).is_event or any(row.opened_by >= self._first for row in closed):
@@ -138,13 +138,13 @@ class ChangedParts:
         return _replaced(facts.absence[entity], changed, parts)
 
     def _of_all_removed(self, entity: int, closed: list[PeriodRow]) -> list[Absence] | None:
-        """Of an entity of which nothing is left: it is retracted at all time if what was removed last was."""
+        """Return the absences of an entity whose time was all removed: it is retracted everywhere if the last removal was a retraction. None if unknown."""
         by = [row.closed_by or 0 for row in closed if self._facts.removes(row.closed_by, entity)]
         by += [operation for _, _, operation in self.removed.get(entity, ())]
         return [(*ALWAYS, "retracted")] if by and self._facts.is_retraction(max(by)) else None
 
     def _of_nothing_believed(self, entity: int) -> list[Absence] | None:
-        """Of an entity of which nothing was believed before either: one that is superseded at all times stays so when another link supersedes it."""
+        """Return the absences of an entity of which nothing was believed before either. One superseded everywhere stays so when superseded again."""
         known = self._facts.absence[entity]
         is_touched = self._is_undo or entity in self.removed or entity in self._links_closed
         return known if not is_touched and known == [(*ALWAYS, "superseded")] else None
@@ -152,7 +152,7 @@ class ChangedParts:
     def _absences_over(
         self, entity: int, period: Period, first: Instant, closed: list[PeriodRow]
     ) -> list[Absence] | None:
-        """How a node stands over a period in which it does not; None where the rows of this transaction do not tell. It is believed from `first` on."""
+        """Return the absences of a node, believed from `first` on, over a period in which it does not stand; None if this transaction's rows do not suffice."""
         facts, known = self._facts, self._facts.absence[entity]
         gaps, superseded = self.removed.get(entity, ()), facts.superseded_over(entity, period)
         edges = {first, *(edge for row in closed for edge in (row.start, row.stop))}
@@ -184,6 +184,6 @@ class ChangedParts:
 
 
 def _replaced(known: Iterable[Absence], changed: list[Period], parts: Iterable[Absence]) -> list[Absence]:
-    """Return absences with others in place of those over some periods."""
+    """Return known absences with those over some periods replaced by others."""
     kept = [(*part, word) for start, stop, word in known for part in without_all((start, stop), changed)]
     return joined(sorted([*kept, *parts]))

@@ -1,4 +1,4 @@
-"""Finds which periods of one line transactions have closed, by the heads of the chain."""
+"""Finds the periods of one line of belief that transactions have closed, from the heads of the chain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HeadRow(NamedTuple):
 
 
 class Closings(NamedTuple):
-    """Gives the numbers of the periods that were closed, and of those of links. `forgets`: whether anything was evicted or erased."""
+    """The numbers of closed periods, and of closed periods of links. `forgets`: something was evicted or erased."""
 
     periods: list[int]
     link_periods: list[int]
@@ -34,14 +34,14 @@ SELECT p.number FROM json_each(?) t
 CROSS JOIN operation o ON o.tx = t.value AND o.verb IN (SELECT v.value FROM json_each(?) v)
 CROSS JOIN entity e ON e.id = o.subject
 CROSS JOIN period p ON p.entity = e.number AND p.closed_by = o.number
-"""  # what the trunk forgets is closed on each branch too, which its head does not name
+"""  # a branch also closes what the trunk forgets, which its own heads do not list
 _EVER_CLOSED = "SELECT number FROM {} WHERE closed_by IS NOT NULL"
 HEADS_AFTER = Statement("heads_after", HeadRow)
 
 
 def closings(database: RowReader, line: int, last: int) -> Closings:
-    """Return what the transactions from one row of the chain (not included) to another one closed on the line of a database."""
-    if database.branch is not None and not line:  # heads of other lines say what was closed before it began
+    """Return what transactions closed on the line of a database, after row `line` of the chain up to row `last`."""
+    if database.branch is not None and not line:  # heads of other lines list what was closed before the fork
         of_things, of_links = (
             [number for (number,) in database.rows(_EVER_CLOSED.format(table))]
             for table in ("period", "link_period")

@@ -1,4 +1,4 @@
-"""Read how far the copies beside a ledger, or beside a journal of release 0.1, had followed it, and remove them."""
+"""Reads how far copies beside a ledger, or beside a journal of release 0.1, had followed it, and removes them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from graphstore.ledger.files import open_plain, own_bytes, patiently, remove_cut
 from graphstore.values.period import Instant, iso
 
 NOTE = "graph.json"
-OLD_VECTORS = "vectors-*"  # left by earlier versions, and not read: they are made of the texts again
-_SAVED = ("index.bin", "words.bin")  # copies of the index that earlier versions left
+OLD_VECTORS = "vectors-*"  # left by earlier versions and never read: vectors are computed again from texts
+_SAVED = ("index.bin", "words.bin")  # copies of the index, left by earlier versions
 
 
 class Reach(NamedTuple):
-    """Says what a copy knows of the truth that it was made from; `transactions` is None where that was not noted."""
+    """How far a copy has followed its ledger or journal; `transactions` is None if their number was not recorded."""
 
     file: Path
     changed: int
@@ -27,7 +27,7 @@ class Reach(NamedTuple):
 
 
 def known_reach(place: Path) -> Reach | None:
-    """Return how far the truth of a store reached when its graph tables were closed well; None where that was not noted."""
+    """Return how far the graph tables had followed when they were last closed properly; None if that was not recorded."""
     file = place / NOTE
     try:
         note, changed = orjson.loads(own_bytes(file)), file.stat().st_mtime_ns
@@ -40,7 +40,7 @@ def known_reach(place: Path) -> Reach | None:
 
 
 def saved_reach(place: Path) -> Reach | None:
-    """Return how far the journal reached when release 0.1 saved its index; None where it did not."""
+    """Return how far release 0.1 had read the journal when it saved its index; None if it did not."""
     file = place / _SAVED[0]
     try:
         with open(open_plain(file, os.O_RDONLY), "rb") as saved:
@@ -53,11 +53,11 @@ def saved_reach(place: Path) -> Reach | None:
 
 
 def shortage(truth: Path, known: Reach | None, there: int, reached: Instant) -> str | None:
-    """Return what to tell when a ledger or journal, at `truth`, has lost transactions that a copy knows; None when it has them all.
+    """Return a message if the ledger or journal `truth` has lost transactions that a copy knows; None if it has them all.
 
     Args:
-        there: how many transactions it has.
-        reached: the last of them.
+        there: its number of transactions.
+        reached: the tx of the last one.
     """
     if known is None:
         return None
@@ -66,7 +66,7 @@ def shortage(truth: Path, known: Reach | None, there: int, reached: Instant) -> 
     try:
         if (
             left <= 0 or file.stat().st_mtime_ns != changed
-        ):  # it was replaced meanwhile, and with it the truth
+        ):  # the copy was replaced meanwhile, and the ledger with it
             return None
     except OSError:
         return None
@@ -79,7 +79,7 @@ def shortage(truth: Path, known: Reach | None, there: int, reached: Instant) -> 
 
 
 def remove_copies(place: Path) -> None:
-    """Remove files with contents, or with places that will move. Raises OSError."""
+    """Remove copies that have contents, or positions that will change. Raises OSError."""
     remove_cut([*place.glob("graph.kuzu*"), *place.glob(OLD_VECTORS)])
     files = [place / name for name in _SAVED]
     for name in (*place.glob(f"{NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):

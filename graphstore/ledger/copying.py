@@ -1,7 +1,7 @@
-"""Copies a store of release 0.1 from PostgreSQL into a folder: the same lines, so the same digests.
+"""Copies a store of release 0.1 from PostgreSQL into a folder: the same lines with the same digests.
 
-What is in the folder already is gone on from, where it is the beginning of the source; so a copy that was interrupted is begun again. At the end the
-folder is read again from its first line.
+If the folder already has the beginning of the source, the copy continues there, so an interrupted copy can be repeated. At the end the whole folder is read
+and checked.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.locating import locate
 from graphstore.ledger.postgres_lines import PostgresLines, address, is_postgres, refuse_postgres
 
-_BATCH = 4 << 20  # bytes sent at once
+_BATCH = 4 << 20  # bytes written per transaction
 
 
 class Copied(NamedTuple):
-    """How many lines were copied now, how many there are, and the digest of the last, which is the same in both."""
+    """The number of lines copied now, the number in the folder, and the digest of the last one, which equals that of the source."""
 
     lines: int
     total: int
@@ -58,7 +58,7 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Copi
 
 
 def _append(there: PostgresLines, ledger: Ledger, number: int, digest: str) -> tuple[int, str]:
-    """Append what the server has after the line of that number and digest, many transactions at a time. Returns number and digest of the last line."""
+    """Append the server's lines after the given one, many transactions at once. Return the number and digest of the last line."""
     if not there.has(number, digest):
         raise ConflictError(
             f"{ledger.path.parent} holds other lines than the beginning of the source. Nothing was changed. Copy into a new name."
@@ -98,7 +98,7 @@ def _write(ledger: Ledger, waiting: list[Verbatim], number: int, digest: str) ->
 
 
 def _read_again(place: Folder, total: int, digest: str) -> None:
-    """Read every line and every body of the folder. Raises DamageError."""
+    """Read every line and body of the folder. Raises DamageError if they differ from the source."""
     with closing(place.read_ledger()) as ledger:
         for _, why in faults(ledger.database):
             raise DamageError(f"{why} Copy into a new name.")

@@ -1,4 +1,4 @@
-"""Make the file of an empty ledger, and note in a ledger which file it lies in: in another file it is a copy."""
+"""Creates the file of an empty ledger, and records in a ledger which file it is in, so that copies are recognised."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FILE = "SELECT value FROM property WHERE name IN ('device', 'inode') ORDER BY n
 
 
 def create_ledger(file: Path) -> None:
-    """Make an empty ledger, durably. Does nothing where there is one. Raises EngineError when the disk refuses, InvalidError as `refuse_unfit` does."""
-    if file.exists():  # who opens a store does not wait for those that write it
+    """Create an empty ledger durably, unless there is one. Raises EngineError if the disk refuses, InvalidError as `refuse_unfit` does."""
+    if file.exists():  # opening an existing store does not wait for its writers
         return
     refuse_unfit(file.parent)
     lock = WriteLock(file.with_name(LOCK))
@@ -32,7 +32,7 @@ def create_ledger(file: Path) -> None:
         if file.exists():
             return
         part = file.with_name(f"{NAME}.part")
-        for left in ("", "-journal", "-wal", "-shm"):  # of a creation that was killed
+        for left in ("", "-journal", "-wal", "-shm"):  # left by a creation that was killed
             Path(f"{part}{left}").unlink(missing_ok=True)
         os.close(open_plain(part, os.O_RDWR | os.O_CREAT))
         part.chmod(0o600)
@@ -51,7 +51,7 @@ def create_ledger(file: Path) -> None:
 
 
 def _fill(part: Path, synchronous: str) -> None:
-    """Make the tables of a ledger in an empty file. Raises sqlite3.Error."""
+    """Create the tables of a ledger in an empty file. Raises sqlite3.Error."""
     connection = sqlite3.connect(part, isolation_level=None)
     try:
         connection.execute(f"PRAGMA synchronous={synchronous}")
@@ -72,9 +72,9 @@ def _fill(part: Path, synchronous: str) -> None:
 
 @cache
 def empty_ledger() -> bytes:
-    """Return the bytes of an empty ledger, made once in a process: a ledger that need not outlive its process begins with them.
+    """Return the bytes of an empty ledger, created once per process. Ledgers in memory start from them.
 
-    Raises InvalidError with an SQLite that is too old, OSError and sqlite3.Error when the disk refuses.
+    Raises InvalidError if SQLite is too old, OSError and sqlite3.Error if the disk refuses.
     """
     refuse_old()
     with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
@@ -84,13 +84,13 @@ def empty_ledger() -> bytes:
 
 
 def refuse_unfit(folder: Path) -> None:
-    """Raise InvalidError where no ledger can be used: with an SQLite that is too old, and on a network file system. Touches nothing."""
+    """Raise InvalidError if a ledger cannot be used: SQLite is too old, or the folder is on a network file system. Changes nothing."""
     refuse_old()
     refuse_network(folder)
 
 
 def refuse_old() -> None:
-    """Raise InvalidError for an SQLite that is too old."""
+    """Raise InvalidError if SQLite is too old."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise InvalidError(
             f"this Python has SQLite {sqlite3.sqlite_version}; a store needs {'.'.join(map(str, OLDEST))} or newer. "
@@ -99,18 +99,18 @@ def refuse_old() -> None:
 
 
 def is_in_recorded_file(database: Database) -> bool:
-    """Return True if the ledger is in the file in which it was made or checked last; False for a copy and for a restored backup."""
+    """Return True if the ledger is in the file in which it was created or last checked; False for a copy or a restored backup."""
     return [value for (value,) in database.rows(_FILE)] == list(_file_numbers(os.lstat(database.file)))
 
 
 def record_file(database: Database) -> None:
-    """Record in the ledger which file it is in. Does nothing while another process writes: the next opening does it then."""
+    """Record in the ledger which file it is in. Does nothing while another process writes; the next opening then does it."""
     with contextlib.suppress(LockedError), database.transaction(timeout=0) as connection:
         _record(connection, os.lstat(database.file))
 
 
 def _file_numbers(found: os.stat_result) -> tuple[int, int]:
-    """Return the device and the inode of a file, as SQLite can keep them: Windows has larger ones."""
+    """Return the device and inode of a file, reduced to 63 bits for SQLite: Windows has larger ones."""
     return found.st_dev & _LARGEST, found.st_ino & _LARGEST
 
 

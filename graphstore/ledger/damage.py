@@ -1,4 +1,4 @@
-"""Words an error about a row of the chain, or a body, that is not what was written: it names the row and, where its head tells, the thing."""
+"""Creates errors about damaged rows of the chain or bodies. They name the row and, if its head shows it, the thing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def damage(database: RowReader, number: int, why: str) -> DamageError:
 
 
 def checked_head(database: RowReader, number: int, raw: bytes, stated: str) -> dict[str, Any]:
-    """Return the head of a row of the chain. `stated`: its digest as the row has it. Raises DamageError where the two differ."""
+    """Return the head of a row of the chain. `stated`: the digest stored in the row. Raises DamageError if it does not match."""
     if digest_of(raw) != stated:
         raise damage(database, number, "its digest does not match")
     head: dict[str, Any] = orjson.loads(raw)
@@ -39,7 +39,7 @@ def checked_head(database: RowReader, number: int, raw: bytes, stated: str) -> d
 
 
 def damaged_body(database: RowReader, body: int, why: str) -> DamageError:
-    """Return the error for a body of a number."""
+    """Return the error for a damaged body."""
     rows = database.rows(_LINE_OF, (body,))
     number, first, raw = rows[0] if rows else (1, 1, b"")
     names = _names(raw, body - first)
@@ -47,12 +47,12 @@ def damaged_body(database: RowReader, body: int, why: str) -> DamageError:
 
 
 def damaged_content(database: RowReader, data: bytes | None, checksum: int | None, what: str) -> DamageError:
-    """Return the error for a content that a statement has found, by searching the whole ledger for its body.
+    """Return the error for a damaged content that a statement has returned. It searches the whole ledger for the body.
 
     Args:
-        data: its bytes; None: the body is not there.
-        checksum: the one stored with it.
-        what: of which thing it is, as in the name of a version. Of several bodies that are not there, the one whose head names that thing is told.
+        data: its bytes; None if the body is missing.
+        checksum: the checksum stored with it.
+        what: the name of the thing, as in "node 'x', version 1". Of several missing bodies, the error names the one whose head names this thing.
     """
     if data is not None:
         for (body,) in database.rows(_SAME, (checksum, data)):
@@ -79,7 +79,7 @@ def damaged_content(database: RowReader, data: bytes | None, checksum: int | Non
 
 
 def _names(raw: bytes, body: int) -> list[str]:
-    """Return words for the thing that a head names for one of its bodies, with its id last; nothing where the head is damaged or does not tell."""
+    """Return words for the thing that a head names for one of its bodies, with its id last; [] if the head is damaged or names none."""
     with contextlib.suppress(orjson.JSONDecodeError, AttributeError, TypeError, IndexError):
         head = orjson.loads(raw)
         for id, version, at in head.get("versions", ()):

@@ -1,6 +1,6 @@
-"""Writes the rows of deep pasts a second time, where a search looks at few of them: `deep_row` of `sql/schema.sql`.
+"""Copies the rows of long pasts into `deep_row` of `sql/schema.sql`, where a read finds the few that it needs. Such pasts are called deep.
 
-Only rows of the trunk are there. What is deep stays so.
+It has rows of the trunk only. A past that is deep stays deep.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from graphstore.ledger.chain import dumps
 from graphstore.values.period import OPEN, Instant
 
 DEEP_TABLES = ("deep_row", "deep_group")
-MOST = 64  # rows of one sort that a search may look at
-_BELIEVED = 63, 1  # step and node of a row that is not closed
+MOST = 64  # rows of one sort that a read may scan; more make a past deep
+_BELIEVED = 63, 1  # step and node of an open row
 _OWN, _FROM, _TO = 1, 2, 4  # bits of entity.deep
 
 
 class _DeepRow(NamedTuple):
-    """A row of an entity, as `deep_row` has it."""
+    """A row of an entity, with the columns of `deep_row`."""
 
     owner: int
     sort: str
@@ -32,7 +32,7 @@ class _DeepRow(NamedTuple):
 
 
 _SORTS = {"absence": "absence", "shaky": "flag"}
-"""What rows of these tables are called in `deep_row`: in the order of these names, an entity stands as its first row says."""
+"""The sorts of rows of these tables in `deep_row`. Their alphabetical order is that of priority: the first row decides how an entity stands."""
 _PERIOD = "p.entity, 'period', p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.number"
 _STANDING = "a.entity, '{1}', a.valid_from, a.valid_to, a.tx_from, a.tx_to, a.tx_from"
 _LINK = "l.{0}, '{0} ' || l.kind, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.number"
@@ -42,7 +42,7 @@ _ALL_OWN = f"SELECT {_PERIOD} FROM all_period p WHERE p.entity = ?1 AND +p.numbe
 )
 _ALL_LINKS = f"SELECT {_LINK} FROM all_link l CROSS JOIN all_link_period p ON p.link = l.number AND +p.number < {SPAN} WHERE l.{{0}} = ?1"
 _ALL = {_OWN: _ALL_OWN, _FROM: _ALL_LINKS.format("source"), _TO: _ALL_LINKS.format("target")}
-"""Finds all rows of an entity that are deep together, by their bit."""
+"""Finds all rows of an entity that become deep together, by their bit."""
 _PERIODS = f"""
 SELECT e.deep & {_OWN}, {_PERIOD}
 FROM json_each(?) n CROSS JOIN all_period p ON p.number = n.value CROSS JOIN all_entity e ON e.number = p.entity
@@ -73,13 +73,13 @@ _INSERT_GROUP = "INSERT OR IGNORE INTO deep_group VALUES (?, ?, ?, ?)"
 
 
 def follow_periods(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Follow the periods of the trunk that were opened or closed."""
+    """Update the copies of the trunk's periods that were opened or closed."""
     if numbers:
         _follow(connection, _OWN, connection.execute(_PERIODS, (dumps(numbers).decode(),)).fetchall())
 
 
 def follow_links(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Follow the periods of links of the trunk that were opened or closed."""
+    """Update the copies of the trunk's periods of links that were opened or closed."""
     if numbers:
         asked = (dumps(numbers).decode(),)
         for bit, statement in _LINKS_OF.items():
@@ -87,19 +87,19 @@ def follow_links(connection: sqlite3.Connection, numbers: Sequence[int]) -> None
 
 
 def follow_opened(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[object]]) -> None:
-    """Follow rows of `absence` or `shaky` that were opened: each with its entity, valid_from and tx_from."""
+    """Copy rows of `absence` or `shaky` that were opened. Each has its entity, valid_from and tx_from first."""
     asked = (dumps([row[:3] for row in rows]).decode(),)
     _follow(connection, _OWN, connection.execute(_OPENED.format(table, _SORTS[table]), asked).fetchall())
 
 
 def follow_closed(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[object]]) -> None:
-    """Follow rows of `absence` or `shaky` that were closed: each with the tx, its entity and valid_from. It is the last one from there."""
+    """Update the copies of rows of `absence` or `shaky` that were closed. Each has the tx, its entity and valid_from; the last such row is meant."""
     asked = (dumps(list(rows)).decode(),)
     _follow(connection, _OWN, connection.execute(_CLOSED.format(table, _SORTS[table]), asked).fetchall())
 
 
 def _follow(connection: sqlite3.Connection, bit: int, changed: Iterable[Sequence[object]]) -> None:
-    """Write rows again that were changed, each with whether its entity is deep already; of one that is not, all rows."""
+    """Write copies of changed rows. The first value of each is 1 if its entity is already deep; if not, all rows of the entity are copied."""
     new: set[int] = set()
     rows: list[_DeepRow] = []
     for is_deep, *values in changed:
@@ -131,7 +131,7 @@ def _key(row: _DeepRow, node: tuple[int, int]) -> tuple[int, str, int, int, int,
 
 
 def _node(tx_from: Instant, tx_to: Instant) -> tuple[int, int]:
-    """Return step and place of the highest node that divides [tx_from, tx_to)."""
+    """Return step and place of the highest node of the interval tree that divides [tx_from, tx_to)."""
     first, last = 2 * tx_from, 2 * tx_to - 1
     step = (first ^ last).bit_length() - 1
     return step, last >> step

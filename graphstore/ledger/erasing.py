@@ -32,11 +32,7 @@ Transaction = list[tuple[Head, list[bytes]]]  # its lines, each a head and its b
 # lists of a head: entries that begin with the id of a thing, entries that begin with the id of a link, and entries that end with an operation
 _OF_THINGS = "entities versions rows gaps turns told said seen".split()
 _OF_LINKS = "links claims link_rows link_told linked".split()
-_NAMES = (
-    "by",
-    "source",
-    "target",
-)  # arguments that are an id; `source` is an id for `unlink` only, and true for other verbs
+_NAMES = ("by", "source", "target")  # arguments that are an id, `source` only of `unlink`
 _BY = "closed link_closed rows link_rows gaps turns told said link_told linked seen".split()
 
 
@@ -244,9 +240,7 @@ class Compacting:
 
 def _keep(head: Head, name: str, entries: list[Any]) -> None:
     head.pop(name, None)
-    if (
-        entries or name == "turns"
-    ):  # kept even if empty: a line without it is of a release that did not record turns
+    if entries or name == "turns":  # kept even if empty: older releases recorded no turns at all
         head[name] = entries
 
 

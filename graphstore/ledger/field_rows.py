@@ -1,5 +1,4 @@
-"""Writes the fields of bodies by which things are found as rows of the ledger: the tags of nodes, the scopes of events,
-and of messages who sent them in which thread and trace."""
+"""Writes searchable fields of bodies as rows of the ledger: tags of nodes, scopes of events, and sender, thread and trace of messages."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from graphstore.values.models import Json
 FIELD_TABLES = ("all_tag", "all_message")
 SCOPE_TABLE = "all_event_scope"
 _TRACE = "trace_id"
-_PLACE = "place"  # in the body of the operation that evicted an event: where it was in its trace
+_PLACE = "place"  # in the body of the operation that evicted an event: its place in its trace
 _SAID_BEFORE = """
 SELECT p.number, p.entity, e.kind, b.data
 FROM json_each(?) j
@@ -39,16 +38,16 @@ _DROP_TAGS = "DELETE FROM all_tag WHERE version IN (SELECT number FROM all_versi
 _DROP_MESSAGES = "DELETE FROM all_message WHERE period IN (SELECT number FROM all_period WHERE entity = ?)"
 
 Message = tuple[bool | None, str | None, str | None, str | None, str | None]
-"""The fields of a message as columns: whether it was authorized, sender, thread, classification and trace."""
+"""The columns of a message: authorized, sender, thread, classification and trace."""
 
 
 def add_fields(
     connection: sqlite3.Connection, described: Iterable[tuple[int, int, str | None, Json]]
 ) -> None:
-    """Write the fields of versions. A version without tags that is no message writes nothing.
+    """Write the fields of versions. A version without tags that is not a message writes nothing.
 
     Args:
-        described: of each version its number, its entity, the type of an event (None: it is of a node), and its body.
+        described: for each version its number, its entity, the type of an event (None for a node), and its body.
     """
     tags: list[tuple[str, int]] = []
     messages: list[tuple[int, int, *Message]] = []
@@ -69,7 +68,7 @@ def add_fields(
 
 
 def add_periods(connection: sqlite3.Connection, periods: list[int]) -> None:
-    """Write the messages of periods whose versions were recorded before them."""
+    """Write the messages of periods whose versions were recorded earlier."""
     for period, entity, type, data in connection.execute(
         _SAID_BEFORE, (orjson.dumps(periods).decode(),)
     ).fetchall():
@@ -79,7 +78,7 @@ def add_periods(connection: sqlite3.Connection, periods: list[int]) -> None:
 
 
 def drop_fields(connection: sqlite3.Connection, entity: int, place: int | None) -> None:
-    """Remove the fields of an entity that is forgotten; the trace of an evicted event stays. `place`: the number of the body that names it, if any."""
+    """Remove the fields of a forgotten entity, except the trace of an evicted event. `place`: the number of the body that names the trace, if any."""
     connection.execute(_DROP_TAGS, (entity,))
     connection.execute(_DROP_MESSAGES, (entity,))
     connection.execute(_DROP_SCOPE, (entity,))
@@ -89,7 +88,7 @@ def drop_fields(connection: sqlite3.Connection, entity: int, place: int | None) 
 
 
 def _message_of(type: str, body: Json) -> Message | None:
-    """Return the fields of an event; None where it is no message and of no trace."""
+    """Return the columns of an event; None if it is not a message and has no trace."""
     authorized, trace = authorized_of(type, body), body.get(_TRACE)
     if authorized is None:
         return None if trace is None else (None, None, None, None, trace)
@@ -97,7 +96,7 @@ def _message_of(type: str, body: Json) -> Message | None:
 
 
 def _scope_of(body: Json) -> str | None:
-    """Return the scope that the metadata of an event names; None for one that names none."""
+    """Return the scope in the metadata of an event; None if there is none."""
     metadata = body.get("metadata")
     scope = metadata.get("scope") if isinstance(metadata, dict) else None
     return scope if isinstance(scope, str) else None
@@ -106,6 +105,6 @@ def _scope_of(body: Json) -> str | None:
 def _trace_of(connection: sqlite3.Connection, body: int) -> str | None:
     [(data,)] = connection.execute("SELECT data FROM body WHERE number = ?", (body,)).fetchall() or [(None,)]
     trace: str | None = None
-    with suppress(orjson.JSONDecodeError):  # `verify` tells of the damage
+    with suppress(orjson.JSONDecodeError):  # `verify` reports the damage
         trace = orjson.loads(data or b"{}").get(_PLACE, {}).get(_TRACE)
     return trace

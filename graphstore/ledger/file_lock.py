@@ -1,4 +1,4 @@
-"""Locks a file for one process: by `flock`, and on Windows by `LockFileEx`. The operating system ends a lock with its process."""
+"""Locks a file for one process with `flock`, or `LockFileEx` on Windows. The operating system releases a lock when its process ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if sys.platform == "win32":
     from ctypes import wintypes
 
     _EXCLUSIVE, _AT_ONCE, _IS_LOCKED = 2, 1, 33
-    _FAR = 1 << 30  # offset of the byte that is locked: other processes cannot read locked bytes
+    _FAR = 1 << 30  # offset of the locked byte: other processes cannot read locked bytes
 
     class _Overlapped(ctypes.Structure):
         _fields_ = [
@@ -52,11 +52,11 @@ if sys.platform == "win32":
 else:
     try:
         import fcntl
-    except ImportError:  # a platform without flock: the threads of one process still take turns
+    except ImportError:  # a platform without flock: only the threads of one process take turns
         fcntl = None  # type: ignore[assignment]
 
     def try_lock(fd: int) -> bool:
-        """Lock a file if nobody has it locked. Raises OSError."""
+        """Lock a file without waiting. Return False if it is already locked. Raises OSError."""
         if fcntl is not None:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,7 +65,7 @@ else:
         return True
 
     def wait_lock(fd: int) -> None:
-        """Lock a file, and wait as long as that takes. Raises OSError."""
+        """Lock a file, and wait as long as needed. Raises OSError."""
         if fcntl is not None:
             fcntl.flock(fd, fcntl.LOCK_EX)
 
@@ -75,7 +75,7 @@ else:
             fcntl.flock(fd, fcntl.LOCK_UN)
 
     def is_locked(fd: int) -> bool:
-        """Return True if another process has a file locked, or if this system has no locks to tell it by."""
+        """Return True if another process has locked a file, or if this system cannot tell."""
         if fcntl is None:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Finds what is left of forgotten things in the ledger, on the trunk and on each branch."""
+"""Finds remaining contents of forgotten things in the ledger, on the trunk and on each branch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REMOVE_UNKNOWN = (
 
 
 def bodies_left(connection: sqlite3.Connection, since: Instant) -> list[int]:
-    """Return the numbers of the bodies that are left of what was forgotten at an instant or later."""
+    """Return the numbers of remaining bodies of things that were forgotten at an instant or later."""
     found: set[int] = set()
     for line in (TRUNK, *all_branches(connection)):
         reader = line.reader(connection)
@@ -36,12 +36,12 @@ def bodies_left(connection: sqlite3.Connection, since: Instant) -> list[int]:
 
 
 def remove_vectors(connection: sqlite3.Connection, since: Instant) -> bool:
-    """Remove the vectors and the readings of what was forgotten at an instant or later. Return whether there were vectors."""
+    """Remove the vectors and readings of things that were forgotten at an instant or later. Return True if there were vectors."""
     remove_forgotten_readings(connection, since)
     return connection.execute(_REMOVE_VECTORS, (since,)).rowcount > 0
 
 
 def remove_unknown(connection: sqlite3.Connection) -> None:
-    """Remove vectors, lookups and readings of what is in the chain no more."""
+    """Remove vectors, lookups and readings of things that are no longer in the chain."""
     for statement in _REMOVE_UNKNOWN:
         connection.execute(statement)

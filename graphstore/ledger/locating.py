@@ -1,4 +1,4 @@
-"""Find the store of a path: in a folder, with a ledger or the journal of release 0.1, or in memory."""
+"""Finds the store of a path: a folder with a ledger or with the journal of release 0.1, or a store in memory."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _TRIES = 100
 
 
 def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: bool = False) -> Folder:
-    """Find the folder of a store.
+    """Return the folder of a store.
 
     Args:
-        old: whether a store of release 0.1 may be one that is only read.
+        old: allow a store of release 0.1, which is then only read.
 
-    Raises InvalidError for a path that is something else and for a system that no ledger can be used on, NotFoundError when there is none and it is not to
-    be made, EngineError for a store of release 0.1 that is only to be read. Nothing is made or changed then.
+    Raises InvalidError if the path is something else or the system cannot use a ledger, NotFoundError if there is no store and `create` is False, EngineError
+    if a store of release 0.1 is opened read-only. Then nothing is created or changed.
     """
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or "\0" in os.fspath(path):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
@@ -83,9 +83,9 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
 
 
 def _new(place: Path, *, read_only: bool, create: bool) -> Folder:
-    """Return the folder of a store that is to be made. Raises as `locate` does."""
+    """Return the folder of a store that does not exist yet. Raises as `locate` does."""
     if _holds_other_things(place):
-        if (place / LEDGER).exists():  # another process has made it since it was looked for
+        if (place / LEDGER).exists():  # another process has created it meanwhile
             return locate(place, read_only=read_only, create=create)
         raise InvalidError(
             f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
@@ -101,7 +101,7 @@ def _new(place: Path, *, read_only: bool, create: bool) -> Folder:
 
 
 def _has_journal(place: Path) -> bool:
-    """Return True if release 0.1 has its journal in place. A reader waits a moment while one is being replaced."""
+    """Return True if a journal of release 0.1 exists. If it is being replaced, wait up to a second."""
     for _ in range(_TRIES):
         if (place / JOURNAL / "00000001.jsonl").exists():
             return True
@@ -114,7 +114,7 @@ def _has_journal(place: Path) -> bool:
 def _holds_other_things(place: Path) -> bool:
     if not place.is_dir():
         return False
-    being_made = f"{LEDGER}.part"  # and the files of SQLite next to it
+    being_made = f"{LEDGER}.part"  # and SQLite's files beside it
     names = {entry.name for entry in place.iterdir() if not entry.name.startswith(being_made)}
     if names - {LOCK, server_file.LOG, JOURNAL, server_file.SERVED}:
         return True
@@ -161,7 +161,7 @@ def compact(path: str | os.PathLike[str]) -> Compacted:
 
 
 def here(path: str | os.PathLike[str]) -> None:
-    """Raise InvalidError for an address where a folder on this machine is wanted; a Path has one slash of it less."""
+    """Raise InvalidError for the address of a server or of PostgreSQL, where a local folder is needed. A Path has one slash less in it."""
     scheme, address, _ = os.fspath(path).partition(":/")
     scheme = scheme.lower() if address else ""
     if scheme.startswith(("postgresql", "postgres")):
@@ -176,7 +176,7 @@ def here(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def opening(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what the system refuses while a store is opened into an EngineError, with the path and the way out."""
+    """Convert an OSError while a store is opened into an EngineError with the path and a remedy."""
     try:
         yield
     except OSError as error:
@@ -186,6 +186,6 @@ def opening(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _named(path: str | os.PathLike[str], error: OSError) -> str:
-    """Return the file of an error, and the store where that does not show in it."""
+    """Return the file of an error, with the store's path if the file is not below it."""
     file = error.filename if isinstance(error.filename, str) else ""
     return f"{file} of {path}" if file and not file.startswith(os.fspath(path)) else file or os.fspath(path)

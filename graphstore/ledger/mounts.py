@@ -1,4 +1,4 @@
-"""Refuses folders on network file systems, where SQLite's write-ahead log does not work and SQLite does not notice it."""
+"""Refuses folders on network file systems. SQLite's write-ahead log does not work there, and SQLite does not detect that."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mount(NamedTuple):
 
 
 def refuse_network(path: Path, mountinfo: str | None = None) -> None:
-    """Raise InvalidError when a folder is on a network file system. The folder need not exist yet.
+    """Raise InvalidError if a folder, which need not exist, is on a network file system.
 
     Args:
         path: the folder.
@@ -49,7 +49,7 @@ def refuse_network(path: Path, mountinfo: str | None = None) -> None:
 
 
 def mount_of(real: str, mountinfo: str) -> Mount | None:
-    """Return the mount that a path without symbolic links is on: the one with the longest mount point, and of equal ones the last."""
+    """Return the mount of a path without symbolic links: the one with the longest mount point, and of equal ones the last."""
     best: Mount | None = None
     for entry in mountinfo.split("\n"):
         before, dash, after = entry.partition(" - ")
@@ -64,7 +64,7 @@ def mount_of(real: str, mountinfo: str) -> Mount | None:
 
 
 def _unescaped(text: str) -> str:
-    r"""Return a field of mountinfo as it is: the kernel writes blanks as `\040`, backslashes as `\134`."""
+    r"""Return a field of mountinfo with its escapes decoded: the kernel writes blanks as `\040` and backslashes as `\134`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), text)
 
 
@@ -101,7 +101,7 @@ elif sys.platform == "darwin":
         ]
 
     def remote_drive(real: str) -> Mount | None:
-        """Return the mount that a path, or the nearest folder above that exists, is on; None if the system does not show it."""
+        """Return the mount of a path, or of its nearest existing parent; None if the system does not show it."""
         there = Path(real)
         while not there.exists() and there != there.parent:
             there = there.parent

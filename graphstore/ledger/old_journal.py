@@ -1,9 +1,9 @@
-"""Read the journal of release 0.1: files of lines, one line of canonical JSON for each transaction. An upgrade and a check read it; nothing writes it.
+"""Reads the journal of release 0.1: files with lines of canonical JSON. Upgrades and checks read it; nothing writes it.
 
-A line is `{"body":[…],"digest":"…","head":{…}}`. The head says what happened and holds the hash of each body and the digest of the line
-before; the digest covers the head. A transaction of many lines has `"more":true` in every head but the last, which seals it.
+A line is `{"body":[…],"digest":"…","head":{…}}`. The head describes what happened. It holds the hash of each body and the digest of the previous line; the
+digest covers the head. A transaction may have several lines: every head but the last has `"more":true`, and the last one seals it.
 
-No final newline, or zero padding, is a write that was never acknowledged. Any other difference from what was written is damage: it is refused with file and
+A tail without a final newline, or with zero padding, is a write that was never acknowledged. Any other difference is damage: it raises an error with file and
 line, and nothing is changed.
 """
 
@@ -22,7 +22,7 @@ _SCHEMA = 1
 
 
 class Torn(NamedTuple):
-    """Says where a tail is that was never acknowledged, and how many bytes it has."""
+    """The place of an unacknowledged tail, and its size in bytes."""
 
     file: Path
     line: int
@@ -30,19 +30,19 @@ class Torn(NamedTuple):
 
 
 class OldJournal:
-    """Reads the segments of one store. `folder` holds them."""
+    """Reads the segments of one store, which are in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.digest = GENESIS  # of the line that was read last
-        self.lines = self.transactions = 0  # that were read
-        self.last_tx: Instant = 0  # of the transaction that was read last
+        self.digest = GENESIS  # of the last line read
+        self.lines = self.transactions = 0  # read so far
+        self.last_tx: Instant = 0  # of the last transaction read
         self.torn: Torn | None = None
 
     def read(self) -> Iterator[list[Verbatim]]:
-        """Yield the sealed transactions, each as its lines, verified.
+        """Yield the sealed transactions, each as its verified lines.
 
-        Raises DamageError with file and line. A torn tail ends the reading; `torn` says so.
+        Raises DamageError with file and line. Reading ends at a torn tail, which `torn` then describes.
         """
         number = 1
         while self.torn is None:
@@ -56,8 +56,8 @@ class OldJournal:
         return self.folder / f"{number:08}.jsonl"
 
     def _segments(self) -> int:
-        """Return how many segment files there are. Raises DamageError when one between them is missing."""
-        # not glob(), which takes a folder that cannot be read for an empty one
+        """Return the number of segment files. Raises DamageError if one between them is missing."""
+        # not glob(), which treats an unreadable folder as an empty one
         files = [name for name in self.folder.iterdir() if name.suffix == ".jsonl"]
         numbers = sorted(int(name.stem) for name in files if name.stem.isdigit())
         for number, found in enumerate(numbers, 1):
@@ -71,7 +71,7 @@ class OldJournal:
         data = self._bytes(number)
         at = begin = self._after_header(number, data, is_last)
         count = begin_count = 1
-        lines: list[Verbatim] = []  # a transaction without its last line so far; it never crosses a segment
+        lines: list[Verbatim] = []  # lines of an incomplete transaction; it never crosses segments
         while at and (stop := data.find(b"\n", at)) >= 0:
             try:
                 head, line = check(data[at:stop], lines[-1].digest if lines else self.digest)
@@ -102,7 +102,7 @@ class OldJournal:
             ) from error
 
     def _after_header(self, number: int, data: bytes, is_last: bool) -> int:
-        """Return where the first line begins; 0 where the header itself is torn."""
+        """Return the position of the first line; 0 if the header itself is torn."""
         stop = data.find(b"\n")
         if stop < 0:
             if not is_last:
@@ -135,7 +135,7 @@ class OldJournal:
 
 
 def header(segment: int, generation: int = 0) -> bytes:
-    """Return the first line of a segment. The generation counts how often the file was rewritten; from 1 on a digest guards it."""
+    """Return the first line of a segment. `generation`: how often the file was rewritten; from 1 on the header has a digest."""
     fields = {"format": "graphstore journal", "generation": generation, "schema": _SCHEMA, "segment": segment}
     if generation:
         fields["digest"] = digest_of(dumps(fields))

@@ -1,4 +1,4 @@
-"""Read the rows of a line as they were at an instant, by the statements that read how they are now."""
+"""Reads the rows of a line of belief as of an instant, with the statements for the current rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VIEWS = {
     "absence": f"SELECT entity, valid_from, tx_from, valid_to, CASE WHEN tx_to <= {{tx}} THEN tx_to ELSE {OPEN} END AS tx_to, standing "
     "FROM absence WHERE tx_from <= {tx}",
     "undone": f"SELECT * FROM undone a WHERE {_KNOWN}",
-    # of each thing the rows have the operation that forgot it last; earlier ones have closed periods of it
+    # a row has the last operation that forgot a thing; earlier ones have closed periods of it
     "forgotten": f"SELECT entity, CASE WHEN {_KNOWN} THEN operation ELSE (SELECT max(o.number) {_EARLIER}) END AS operation, word FROM forgotten a "
     f"WHERE {_KNOWN} OR EXISTS (SELECT 1 {_EARLIER})",
 }
@@ -37,7 +37,7 @@ _NAMED = re.compile(r"\b(FROM|JOIN)(\s+)(\w+)")
 
 
 def past_rows(database: RowReader, tx: Instant) -> Callable[..., list[tuple[Any, ...]]]:
-    """Return what fetches the rows of statements as they were known at an instant."""
+    """Return a function that fetches the rows of a statement as they were known at an instant."""
     views = {f"past_{name}": view.format(tx=tx) for name, view in _VIEWS.items()}
     made: dict[str, str] = {}
 

@@ -1,6 +1,6 @@
 """Reads the lines of a store that release 0.1 kept in PostgreSQL, so that they can be copied into a folder.
 
-There the table `graphstore.journal` has the head of each line, and `graphstore.body` what people wrote, by the number of the line.
+The table `graphstore.journal` has the head of each line, and `graphstore.body` its bodies, by the number of the line.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import orjson
 from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
 from graphstore.ledger.chain import FORGOTTEN
 
-_PAGE = 256  # lines read at once
-_OURS = ("store", "cache")  # of the address; all else is libpq's
+_PAGE = 256  # lines read per statement
+_OURS = ("store", "cache")  # our parameters of an address; the others belong to libpq
 _LINES = """
 SELECT j.seq, j.digest, j.head, b.ns, b.bodies FROM graphstore.journal j
 LEFT JOIN LATERAL (
@@ -29,7 +29,7 @@ _ANY = "SELECT FROM graphstore.store WHERE name = %s"
 
 
 class Address(NamedTuple):
-    """Where a store is: what libpq is told, the name of the store, and what is shown."""
+    """The location of a store: the connection string for libpq, the name of the store, and the address to show to users."""
 
     conninfo: str
     store: str
@@ -42,12 +42,12 @@ def is_postgres(path: object) -> bool:
 
 
 def address(url: str) -> Address:
-    """Read an address. Raises InvalidError for what is none, and where the name of the store is missing."""
+    """Parse an address. Raises InvalidError if it is not one or lacks the name of the store."""
     try:
         url.encode()
         parts = urlsplit(url)
         given = parse_qsl(parts.query, keep_blank_values=True, errors="strict")
-    except ValueError:  # its words may have the password
+    except ValueError:  # the error's message may contain the password
         raise InvalidError(
             "that is no address of a store in PostgreSQL. One is postgresql://host/database?store=team"
         ) from None
@@ -63,7 +63,7 @@ def address(url: str) -> Address:
 
 
 def refuse_postgres(url: str) -> None:
-    """Raise InvalidError, which names the store and what to do instead of opening it."""
+    """Raise InvalidError, which names the store and the alternative to opening it."""
     shown = address(url).shown
     raise InvalidError(
         f"{shown} is a store in PostgreSQL, which this release cannot open: it keeps a store in a folder. Copy it into one with: "
@@ -75,7 +75,7 @@ class PostgresLines:
     """The lines of one store in PostgreSQL."""
 
     def __init__(self, where: Address) -> None:
-        """Connect. Raises EngineError where no server lets this process in, NotFoundError where there is no such store."""
+        """Connect. Raises EngineError if the server refuses, NotFoundError if there is no such store."""
         try:
             import psycopg
         except ImportError as error:
@@ -101,11 +101,11 @@ class PostgresLines:
             raise EngineError(f"{self.where.shown} refused: {str(error).strip()}") from error
 
     def has(self, number: int, digest: str) -> bool:
-        """Return True if the line of that number has this digest; True for the number 0, which is before the first."""
+        """Return True if the line of a number has this digest; always True for 0, the number before the first."""
         return not number or self._rows(_DIGEST, (self.where.store, number)) == [(digest,)]
 
     def lines(self, after: int) -> Iterator[list[bytes]]:
-        """Return the lines after that one, many at once, each as it is in a file of release 0.1. Raises DamageError where one is missing."""
+        """Yield pages of the lines after one, each in the format of release 0.1. Raises DamageError if a line is missing."""
         while found := self._rows(_LINES, (self.where.store, after, _PAGE)):
             page = []
             for at, (seq, digest, head, ns, bodies) in enumerate(found, after + 1):
@@ -116,11 +116,11 @@ class PostgresLines:
             after += len(found)
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Close the connection."""
         self._connection.close()
 
 
 def _line(head: bytes, digest: str, known: dict[int, bytes]) -> bytes:
-    """Return the line of a head; a body that is not there was forgotten."""
+    """Return the line of a head; a missing body was forgotten."""
     bodies = [known.get(number, FORGOTTEN) for number in range(len(orjson.loads(head)["body"]))]
     return b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head)

@@ -1,4 +1,4 @@
-"""Tells whether a process of this machine lives, and tells it from another one that got its number later."""
+"""Checks whether a process of this machine is alive, and distinguishes it from a later one with the same number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 def host_name() -> str:
     """Return the name of this machine."""
-    import socket  # a process that only reads a store does without
+    import socket  # not needed by processes that only read a store
 
     return socket.gethostname()
 
@@ -52,7 +52,7 @@ else:
     _START_TICKS = 19  # index of the field after the name in /proc/PID/stat
 
     def lives(pid: int) -> bool:
-        """Return True if there is a process of that number, of this user or another."""
+        """Return True if a process with this number exists, of this or another user."""
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -62,8 +62,8 @@ else:
         return True
 
     def process_start(pid: int) -> str | None:
-        """Return when a process began: on Linux the boot of the machine, and the clock ticks since; elsewhere what `ps` shows. None if the system does
-        not show it."""
+        """Return the start of a process: on Linux the boot of the machine and the clock ticks since; elsewhere the output of `ps`. None if it is
+        not shown."""
         if sys.platform != "linux":
             return _shown_start(pid)
         try:
@@ -74,7 +74,7 @@ else:
             return None
 
     def _shown_start(pid: int) -> str | None:
-        import subprocess  # on Linux nothing else here needs it
+        import subprocess  # not needed on Linux
 
         try:
             shown = subprocess.run(

@@ -1,4 +1,4 @@
-"""Writes a dump of what some scopes hold of a store, as if nothing else had ever been recorded: what is outside is nowhere in it."""
+"""Writes a dump of what some scopes of a store contain, as if nothing else had been recorded. It has no trace of what is outside."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from graphstore.ledger.scoped_rows import within
 from graphstore.values.period import Instant, instant
 
 Line = tuple[Head, int]  # a head, and the number of its first body
-_NOT_COPIED = ("branches", "aliases", "args")  # arguments may name what is outside
+_NOT_COPIED = ("branches", "aliases", "args")  # arguments may name things outside
 _OF_WORDS = "languages"
-"""The one setting that is copied: in which languages texts are found."""
+"""The only setting that is copied: the languages in which texts are searched."""
 
 
 def save(ledger: Ledger, scopes: tuple[str, ...], target: Path) -> int:
-    """Write a dump of what some scopes hold, and close the ledger. Returns the number of lines in it; raises as `restore.save`."""
+    """Write a dump of what some scopes contain, and close the ledger. Return its number of lines; raises as `restore.save` does."""
     with contextlib.closing(ledger):
         part = list(_Part(ledger, scopes).transactions())
     return restore.write(chained(part), len(part), target)
 
 
 class _Part:
-    """The part of a journal that some scopes hold. Of branches it has nothing, of settings only in which languages texts are found.
+    """The part of a chain that some scopes contain. It has no branches, and of the settings only the languages of texts.
 
-    A node is of its scope, an event of the text `scope` in the metadata it was first recorded with; a link is there when both its ends are.
+    A node is in its own scope. An event is in the `scope` of the metadata that it was first recorded with. A link is inside if both its ends are.
     """
 
     def __init__(self, ledger: Ledger, scopes: tuple[str, ...]) -> None:
         self._ledger, self._scopes = ledger, scopes
         self._leaving_out = _Outside()
         self._kinds: dict[str, dict[str, Any]] = {}
-        self._used: set[str] = set()  # kinds of links
+        self._used: set[str] = set()  # kinds of the links inside
 
     def transactions(self) -> Iterator[Transaction]:
-        """Yield what is left of each transaction."""
+        """Yield the remaining part of each transaction."""
         for lines in transactions(self._ledger.database):
             if left := self._left(lines):
                 yield left
@@ -63,7 +63,7 @@ class _Part:
         return left
 
     def _look(self, line: Line) -> None:
-        """Note what a line has that is inside, and what is outside."""
+        """Record what a line has inside and outside, and remove what is never copied."""
         outside, (head, _) = self._leaving_out, line
         for name in _NOT_COPIED:
             head.pop(name, None)
@@ -84,7 +84,7 @@ class _Part:
             head["kinds"] = defined
 
     def _leave_occurrences(self, line: Line) -> None:
-        """Leave out what an event inside was seen with, where that is not said to be of a scope inside."""
+        """Remove occurrences of events inside whose own metadata do not name a scope inside."""
         head, _ = line
         ops, seen = head.get("ops", ()), head.get("seen", ())
         for entry in seen:
@@ -96,7 +96,7 @@ class _Part:
             head["seen"] = [entry for entry in seen if ops[entry[-1]][1]]
 
     def _said_outside(self, lines: list[Line]) -> set[str]:
-        """Return the hashes of the reasons that a transaction gives for something outside, and of those for something inside that say the same."""
+        """Return the hashes of reasons given for something outside, and of equal reasons for something inside."""
         inside: set[tuple[int, int]] = set()  # numbers of lines and of bodies
         outside: set[tuple[int, int]] = set()
         for number, (head, _) in enumerate(lines):
@@ -118,31 +118,31 @@ class _Part:
         return self._body(line, body).get("reason")
 
     def _body(self, line: Line, body: int | None) -> dict[str, Any]:
-        """Return a body; empty where there is none, or it was forgotten."""
+        """Return a body; {} if there is none or it was forgotten."""
         data = None if body is None else self._ledger.content(line[1] + body)
         return {} if data is None else orjson.loads(data)
 
 
 def _scope_in(body: dict[str, Any]) -> Any:
-    """Return the scope that the metadata of an event names."""
+    """Return the scope in the metadata of an event."""
     metadata = body.get("metadata")
     return metadata.get("scope") if isinstance(metadata, dict) else None
 
 
 class _Outside(Compacting):
-    """Leaves out what is outside, and every operation that is not on something inside."""
+    """Removes what is outside, and every operation that is not on something inside."""
 
     def __init__(self) -> None:
         super().__init__(set(), ())  # no branches
         self.inside: set[str] = set()
         self.inside_links: set[str] = set()
         self.copied: set[Instant] = set()
-        """The transactions of which something is left."""
+        """The transactions of which something remains."""
         self.hidden: set[str] = set()
-        """The hashes of reasons that one transaction gives for something outside as well."""
+        """The hashes of reasons that a transaction also gives for something outside."""
 
     def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
-        """Keep the operations as `Compacting` does, without the reasons that are hidden."""
+        """Keep the operations as `Compacting` does, but without hidden reasons."""
         self._link_bodies |= self.hidden
         for head in heads:
             if "why" in head and head["body"][head["why"]] in self.hidden:

@@ -1,4 +1,4 @@
-"""Reads what some scopes hold from the rows of a ledger: the statements of the trunk are asked of what is inside."""
+"""Reads what some scopes contain from the rows of a ledger: statements of the trunk are rewritten to see only what is inside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEFINED = "SELECT kind FROM defined ORDER BY number"
 
 @dataclass(frozen=True)
 class _KnownState:
-    """What is known of a state of the ledger: `removed` is another text once anything was removed; then the numbers of the next rows."""
+    """What was read at a state of the ledger. `removed` changes whenever something is removed; `operations`, `links` and `defined` are the next row numbers."""
 
     removed: str
     operations: int = 0
@@ -37,7 +37,7 @@ class _KnownState:
 
 
 class ScopedDatabase:
-    """Fetches the rows of the trunk that some scopes hold."""
+    """Fetches the rows of the trunk that some scopes contain."""
 
     branch: str | None = None
     forked: Instant = OPEN
@@ -48,12 +48,12 @@ class ScopedDatabase:
         self.file: Path = database.file
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Fetch all rows of a statement of the trunk, asked of what the scopes hold."""
+        """Return all rows of a statement of the trunk, limited to the scopes."""
         return self.whole.rows(self._rows.statement(statement), values)
 
 
 class ScopedLedger:
-    """Answers for what some scopes hold of a ledger."""
+    """Answers for what some scopes of a ledger contain."""
 
     def __init__(self, ledger: Ledger, scopes: tuple[str, ...]) -> None:
         self.ledger, self._scopes = ledger, scopes
@@ -66,12 +66,12 @@ class ScopedLedger:
 
     @contextmanager
     def snapshot(self) -> Iterator[ScopedDatabase]:
-        """Return a block in which this thread reads one state of the ledger, by the database that it gives."""
+        """Yield the reader of the scopes, in a block in which this thread reads one state of the ledger."""
         with self.ledger.database.snapshot():
             yield self.database
 
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
-        """Return the last tx at which anything inside was written (0: never), and the kinds of link inside; None where there are no more than before."""
+        """Return the last tx at which something inside was written (0: never), and the kinds of link inside; None if there are no new kinds."""
         self.ledger.hide()
         known = self._follow()
         if known.kinds == self._told:
@@ -80,7 +80,7 @@ class ScopedLedger:
         return known.last, [orjson.loads(kind) for (kind,) in self.database.rows(_DEFINED)]
 
     def _follow(self) -> _KnownState:
-        """Look at what was written since."""
+        """Read what was written since the last call, and return the new state."""
         whole = self.ledger.database
         with whole.snapshot():
             [(removed, operations, links, defined)] = whole.rows(_STATE)
@@ -96,6 +96,6 @@ class ScopedLedger:
             known = _KnownState(removed, operations, links, defined, last, kinds)
         if kinds != self._known.kinds:
             self.database = self._database(kinds)
-        if not whole.writes_here:  # else it may be taken back
+        if not whole.writes_here:  # otherwise it may be undone
             self._known = known
         return known

@@ -1,4 +1,4 @@
-"""Says where a store is served: `server.json`, by which others on this machine find the server, and the files of its tokens."""
+"""Records where a store is served: `server.json`, by which other processes of this machine find the server, and the files of its tokens."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from graphstore.ledger.files import own_bytes, patiently, replace_whole
 from graphstore.ledger.processes import host_name, lives, process_start
 
 MEMORY = ":memory:"
-LOG = "server.log"  # of release 0.1
+LOG = "server.log"  # written by release 0.1
 SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
-_STARTING = 10.0  # seconds to wait for a server that is starting
-_TRIES = 20  # so often a file is written that another server may remove before it has its name
+_STARTING = 10.0  # seconds to wait for a starting server
+_TRIES = 20  # attempts to write a file that another server may remove before it is renamed
 
 
 def announce(place: Path, url: str | None) -> None:
-    """Write where this process serves the store; None while it starts or ends.
+    """Write the URL at which this process serves the store; None while it starts or stops.
 
-    Raises EngineError when the disk refuses.
+    Raises EngineError if the disk refuses.
     """
     server = {
         "url": url,
@@ -40,7 +40,7 @@ def announce(place: Path, url: str | None) -> None:
             try:
                 replace_whole(place / SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
                 break
-            except (FileExistsError, FileNotFoundError):  # another server that starts writes it too
+            except (FileExistsError, FileNotFoundError):  # another starting server writes it too
                 if not left or not place.is_dir():
                     raise
     except OSError as error:
@@ -51,7 +51,7 @@ def announce(place: Path, url: str | None) -> None:
 
 
 def withdraw(place: Path) -> None:
-    """Remove the file, unless another process has replaced it."""
+    """Remove the file unless another process has replaced it."""
     server = served(place)
     if server is not None and server["pid"] == os.getpid():
         with contextlib.suppress(OSError):
@@ -59,13 +59,13 @@ def withdraw(place: Path) -> None:
 
 
 def left(place: Path) -> dict[str, Any] | None:
-    """Return what a server left behind that was killed: its address and process. None if the last one ended well, or serves."""
+    """Return the record of a server that was killed: its address and process. None if the last server stopped properly or is running."""
     server = server_record(place)
     return None if server is None or _is_alive(server) else server
 
 
 def refuse_served(place: Path) -> None:
-    """Raise LockedError when another process of this machine serves the store, or is starting to."""
+    """Raise LockedError if another process of this machine serves the store or is starting to."""
     server = served(place)
     if server is not None and server["pid"] != os.getpid():
         where = server["url"] or "an address not known yet"
@@ -75,7 +75,7 @@ def refuse_served(place: Path) -> None:
 
 
 def refuse_memory(place: Path) -> None:
-    """Raise InvalidError for a store in memory: it is gone with its process, and has no folder for its tokens."""
+    """Raise InvalidError for a store in memory: it ends with its process, and has no folder for tokens."""
     if str(place) == MEMORY:
         raise InvalidError(
             f"{place} is gone with its process and has no folder for its tokens. Serve a folder, such as /tmp/scratch.gs."
@@ -83,9 +83,9 @@ def refuse_memory(place: Path) -> None:
 
 
 def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str, str] | None:
-    """Return the URL and the token of the server of a store on this machine; None if there is none, or its tokens may not be read.
+    """Return the URL and token of the server of a store on this machine; None if there is none, or its tokens cannot be read.
 
-    Waits at most `wait` seconds for a server that is starting.
+    Waits at most `wait` seconds for a starting server.
     """
     place = Path(path)
     until = time.monotonic() + wait
@@ -100,21 +100,21 @@ def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str,
 
 
 def served(place: Path) -> dict[str, Any] | None:
-    """Return the record of a live server of this machine: `pid`, and `url`, None while it is starting. A file of a user who may not write the folder is
-    ignored."""
+    """Return the record of a running server of this machine, with `pid` and `url` (None while it starts). Files of users who may not write the folder
+    are ignored."""
     server = server_record(place)
     return server if server is not None and _is_alive(server) else None
 
 
 def _is_alive(server: dict[str, Any]) -> bool:
-    """Return True if the process of a record lives, and is not another one that got its number since."""
+    """Return True if the process of a record is alive, and is not a later one with the same number."""
     pid, recorded = server["pid"], server.get("process")
     found = process_start(pid)
     return lives(pid) and (recorded is None or found is None or recorded == found)
 
 
 def server_record(place: Path) -> dict[str, Any] | None:
-    """Return the same of the last server of this machine, also of one that was killed."""
+    """Return the record of the last server of this machine, even if it was killed; None if there is none."""
     try:
         server = orjson.loads(own_bytes(place / SERVED))
     except (OSError, orjson.JSONDecodeError):
@@ -128,7 +128,7 @@ def server_record(place: Path) -> dict[str, Any] | None:
 
 
 def token_in(place: Path, name: str = TOKEN) -> str | None:
-    """Return a token in a store's folder; None when there is none, or when it may not be read."""
+    """Return a token in a store's folder; None if it is missing or cannot be read."""
     try:
         return own_bytes(place / name).decode("ascii").strip() or None
     except (OSError, UnicodeDecodeError):

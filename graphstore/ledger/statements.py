@@ -16,19 +16,19 @@ Row = TypeVar("Row")
 
 
 class Number(NamedTuple):
-    """The number of a row, where a statement gives no more."""
+    """The number of a row, for statements that return nothing else."""
 
     number: int
 
 
 class Id(NamedTuple):
-    """An id, where a statement gives no more."""
+    """An id, for statements that return nothing else."""
 
     id: str
 
 
 def read(name: str) -> str:
-    """Read a file of `sql/`: that of the package, else of the working copy."""
+    """Return a file of `sql/`, from the installed package or else from the working copy."""
     installed = Path(__file__).parents[1] / "_sql"
     folder = installed if installed.is_dir() else Path(__file__).parents[2] / "sql"
     return (folder / f"{name}.sql").read_text(encoding="utf-8")
@@ -54,9 +54,9 @@ class Statement(Generic[Row]):
 
     @cached_property
     def text(self) -> str:
-        """Return the text of its file."""
+        """Return the text of the statement, from its file."""
         return read(self.name)
 
     def rows(self, database: RowReader, values: Mapping[str, Any]) -> list[Row]:
-        """Fetch all rows. `values`: those of the parameters, by name."""
+        """Return all rows. `values`: the parameters by name."""
         return list(starmap(self.model, database.rows(self.text, values)))

@@ -1,5 +1,5 @@
-"""Who may do what with a served store: a token for everything, one for reading and one for metrics, in files that only their owner may read, and
-those of a name, of which only hashes are kept."""
+"""Keeps the tokens of a served store: one for everything, one for reading and one for metrics, in files that only their owner may read, and
+named tokens, of which only hashes are stored."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a token of a name may do. `scopes`: what it sees, none: everything. `expires`: Unix seconds.
-    `record_reads`: the store records what its answers contained."""
+    """The rights of a named token. `scopes`: what it may see, empty for everything. `expires`: Unix seconds. `record_reads`: the store records what
+    its answers contained."""
 
     name: str
     rights: str
@@ -42,7 +42,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoreTokens:
-    """The tokens of a store: `write` allows everything, `read` only reading, `metrics` only `/metrics`; none has that when it is empty."""
+    """The tokens of a store: `write` allows everything, `read` only reading, `metrics` only `/metrics`; an empty token matches nothing."""
 
     write: str
     read: str
@@ -57,7 +57,7 @@ class StoreTokens:
         return "write" if writes else "read" if reads else "metrics" if measures else None
 
     def grant(self, shown: bytes) -> Grant | None:
-        """Return the grant of a token that was made by name and has not expired, None for an unknown one."""
+        """Return the grant of a named token that has not expired; None for an unknown one."""
         if self.folder is None:
             return None
         hashed, found = _hash(shown), None
@@ -68,21 +68,19 @@ class StoreTokens:
 
 
 def kept(place: Path) -> StoreTokens:
-    """Return the tokens in a store's folder, made when they are missing; that for metrics only where the folder may be written.
+    """Return the tokens in a store's folder, and create missing ones; that for metrics only if the folder is writable.
 
-    Raises InvalidError for a file others may read or that holds no token, EngineError when the disk refuses.
+    Raises InvalidError if others may read a file or it has no token, EngineError if the disk refuses.
     """
     write, read = _kept(place / TOKEN), _kept(place / READ_TOKEN)
     try:
         return StoreTokens(write, read, _kept(place / METRICS_TOKEN), place)
-    except (
-        EngineError
-    ):  # a store that was served before there was such a token, followed by who may only read it
+    except EngineError:  # an older store without such a token, followed by a user who may only read it
         return StoreTokens(write, read, folder=place)
 
 
 def grants(place: Path) -> list[Grant]:
-    """Return the tokens of a name, revoked ones left out. Raises InvalidError for a file that cannot be read: then none of them is let in."""
+    """Return the named tokens, without revoked ones. Raises InvalidError if the file cannot be read: then none of them is accepted."""
     try:
         raw = own_bytes(place / NAMED)
     except FileNotFoundError:
@@ -114,9 +112,9 @@ def add(
     days: float | None = None,
     record_reads: bool = False,
 ) -> str:
-    """Make a token and give it, the only time it is shown. `days`: how long it is let in. `record_reads`: what its answers contained is recorded.
+    """Create a named token and return it; it is never shown again. `days`: its lifetime. `record_reads`: record what its answers contained.
 
-    Raises InvalidError for wrong words, ConflictError for a name that is taken.
+    Raises InvalidError for invalid arguments, ConflictError if the name is taken.
     """
     if _NAME.fullmatch(name) is None:
         raise InvalidError(
@@ -142,7 +140,7 @@ def add(
 
 
 def revoke(place: Path, name: str) -> None:
-    """Let a token in no more, from the next request on. Raises NotFoundError when there is none of that name."""
+    """Revoke a token from the next request on. Raises NotFoundError if there is none of that name."""
     known = grants(place)
     left = [each for each in known if each.name != name]
     if len(left) == len(known):
@@ -167,7 +165,7 @@ def _write(place: Path, known: list[Grant]) -> None:
 
 
 def _make(file: Path, data: bytes) -> None:
-    """Make a file that only its owner may read, durably. Raises FileExistsError, and OSError with the name of the file where it cannot be made."""
+    """Create a file durably that only its owner may read. Raises FileExistsError, and OSError with the file's name if it cannot be created."""
     fd = open_plain(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600)
     try:
         with open(fd, "wb", buffering=0):
@@ -179,7 +177,7 @@ def _make(file: Path, data: bytes) -> None:
 
 
 def shown(place: Path) -> tuple[str, ...]:
-    """Return the tokens of a store, each with its scope, in words. Raises InvalidError when it was never served."""
+    """Return lines that show the tokens of a store with their scopes. Raises InvalidError if it was never served."""
     write, read = token_in(place), token_in(place, READ_TOKEN)
     if write is None or read is None:
         raise InvalidError(

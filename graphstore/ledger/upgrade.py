@@ -1,13 +1,13 @@
-"""Turns the journal of release 0.1 (`journal/*.jsonl`) into a ledger: the same lines, byte for byte, so the same digests.
+"""Converts the journal of release 0.1 (`journal/*.jsonl`) into a ledger: the same lines, byte for byte, so the same digests.
 
 The order of the steps decides what a killed upgrade leaves:
 
 1. `upgrading/ledger.db` is filled and compared with the journal. Killed: the upgrade starts again, because release 0.1 may write to the journal until step 2.
 2. `journal` is renamed to `journal-0.1`. From then on release 0.1 finds no store in the folder, and `upgrading/ledger.db` is known to be whole. Killed: the
-   upgrade continues with step 3.
+  upgrade continues with step 3.
 3. `upgrading/ledger.db` is renamed to `ledger.db`.
 
-All of it happens under the lock by which release 0.1 kept other writers out.
+The whole upgrade holds the lock by which release 0.1 excluded other writers.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 JOURNAL, OLD = "journal", "journal-0.1"
 _FRESH = "upgrading"
-_UPGRADING = ", upgrading"  # what the process that upgrades adds to its name in the lock
+_UPGRADING = ", upgrading"  # the upgrading process adds this to its signature in the lock
 _SAID = 0.5  # seconds within which it has done so
 
 
 def needs_upgrade(path: Path) -> bool:
-    """Return True if a folder is a store of release 0.1, also one that an upgrade has begun to change."""
+    """Return True if a folder has a store of release 0.1, even if an upgrade has already begun to change it."""
     if (path / NAME).exists():
         return False
     return (
@@ -54,14 +54,14 @@ def needs_upgrade(path: Path) -> bool:
 
 
 def _is_moved(path: Path) -> bool:
-    """Return True if an upgrade was ended after it had moved the journal: only the ledger is left to be moved."""
+    """Return True if an upgrade was killed after it had moved the journal: only the ledger remains to be moved."""
     return (path / _FRESH / NAME).exists() and not (path / NAME).exists() and not (path / JOURNAL).exists()
 
 
 def upgrade_folder(path: Path, timeout: float) -> list[str]:
-    """Upgrade a store of release 0.1, waiting so many seconds for another process that does. Returns what to tell; nothing where it is done already.
+    """Upgrade a store of release 0.1. Wait up to `timeout` seconds for another process that upgrades it. Return messages for users; [] if nothing was done.
 
-    Raises LockedError where a process has the store open with release 0.1, DamageError for a journal that is not whole; it is then as it was.
+    Raises LockedError if a process has the store open with release 0.1, DamageError if the journal is damaged; it is then unchanged.
     """
     until = time.monotonic() + timeout
     while needs_upgrade(path):
@@ -84,7 +84,7 @@ def upgrade_folder(path: Path, timeout: float) -> list[str]:
 
 
 def _upgrade(path: Path) -> list[str]:
-    """Make the ledger and put it in the place of the journal. Returns what to tell. Raises DamageError, EngineError."""
+    """Create the ledger and put it in the place of the journal. Return messages for users. Raises DamageError, EngineError."""
     _finish_replacing(path)
     try:
         if _is_moved(path):
@@ -119,7 +119,7 @@ def _where_kept(moved: Path) -> str:
 
 
 def _finish_replacing(path: Path) -> None:
-    """Finish what a process of release 0.1 left half replaced."""
+    """Finish a replacement that a process of release 0.1 left incomplete."""
     fresh, old = path / f"{JOURNAL}.new", path / f"{JOURNAL}.old"
     if not (path / JOURNAL).exists():
         for folder in (fresh, old):
@@ -130,12 +130,12 @@ def _finish_replacing(path: Path) -> None:
         with contextlib.suppress(OSError):
             remove_tree(folder)
     for file in (*(path / JOURNAL).glob("*.new"), *path.glob("*.new")):
-        with contextlib.suppress(OSError):  # it is in the way of nothing but what wants that name
+        with contextlib.suppress(OSError):  # a leftover only blocks a file that needs its name
             file.unlink()
 
 
 def check_old(path: Path) -> tuple[list[Problem], int, Instant]:
-    """Read the journal of a store of release 0.1. Return what is wrong with it, how many transactions it has, and when the last one was."""
+    """Read the journal of a store of release 0.1. Return its problems, its number of transactions, and the tx of the last one."""
     journal = old_journal.OldJournal(path / JOURNAL)
     try:
         for _ in journal.read():
@@ -152,7 +152,7 @@ def check_old(path: Path) -> tuple[list[Problem], int, Instant]:
         file = str(getattr(error, "filename", None) or journal.folder)
         return [findings.Problem(file=file, line=None, message=f"it cannot be read: {error}")], 0, 0
     problems, torn = [], journal.torn
-    if torn is not None and torn.size and not _is_held(path):  # else it is being written
+    if torn is not None and torn.size and not _is_held(path):  # otherwise it is being written
         why = f"{torn.size} bytes of a commit that was never acknowledged"
         problems.append(findings.Problem(file=str(torn.file), line=torn.line, message=why))
     return problems, journal.transactions, journal.last_tx
@@ -171,9 +171,9 @@ def _is_held(path: Path) -> bool:
 
 
 def _build(path: Path) -> OldJournal:
-    """Make the ledger of a journal, beside it, and compare both. Returns the journal, which was read to its end.
+    """Create the ledger of a journal beside it, and compare both. Return the journal, read to its end.
 
-    Raises DamageError for a journal that is not whole, EngineError when the disk refuses; the journal is as it was then.
+    Raises DamageError if the journal is damaged, EngineError if the disk refuses; the journal is then unchanged.
     """
     fresh = path / _FRESH
     remove_tree(fresh)
@@ -196,21 +196,21 @@ def _build(path: Path) -> OldJournal:
 
 
 def _put_in_place(path: Path) -> None:
-    """Give the ledger its name. Raises OSError."""
+    """Rename the finished ledger. Raises OSError."""
     patiently(lambda: (path / _FRESH / NAME).rename(path / NAME))
     sync_folder(path)
     _tidy(path)
 
 
 def _tidy(path: Path) -> None:
-    """Remove the folder without a ledger that a killed upgrade may leave beside its ledger."""
+    """Remove the folder that a killed upgrade may leave beside its finished ledger."""
     if (path / NAME).exists():
         with contextlib.suppress(OSError):
             remove_tree(path / _FRESH)
 
 
 def remove_old(path: Path) -> bool:
-    """Remove the journals that upgrades have left in a folder. Returns whether there were any. Raises OSError."""
+    """Remove the journals that upgrades have left in a folder. Return True if there were any. Raises OSError."""
     found = False
     for folder in path.glob(f"{OLD}*"):
         with contextlib.suppress(FileNotFoundError):  # another process removes it too
@@ -222,7 +222,7 @@ def remove_old(path: Path) -> bool:
 
 
 def _copied(path: Path, target: Path) -> OldJournal:
-    """Write the lines of a journal into an empty ledger, and leave all of it in its one file. Returns the journal."""
+    """Write the lines of a journal into an empty ledger, and keep all of it in one file without a WAL. Return the journal."""
     source = path / JOURNAL
     known = saved_reach(path) or known_reach(path)
     journal, hashed = old_journal.OldJournal(source), blake2b()
@@ -245,7 +245,7 @@ def _copied(path: Path, target: Path) -> OldJournal:
 
 
 def _compare(source: Path, target: Path, expected: tuple[int, int, str, bytes]) -> None:
-    """Read a ledger from its file and compare it with what was written to it. Raises DamageError."""
+    """Read a ledger from its file and compare it with the written lines. Raises DamageError."""
     hashed = blake2b()
     with contextlib.closing(Ledger(Database(target, read_only=True))) as ledger:
         for line in ledger.verbatim():

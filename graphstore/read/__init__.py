@@ -1,1 +1,1 @@
-"""Answers questions about a store by the statements of `sql/`: one statement for a question, and the values that a `View` answers."""
+"""Answers questions about a store with the statements of `sql/`: one statement per question, and the values that a `View` returns."""

@@ -1,4 +1,4 @@
-"""What led to a thing, and what it led to: chains of causal links at a coordinate."""
+"""Follows causal links at a coordinate: what led to a thing, and what it led to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphstore.values.inputs import at_least_one
 
 CAUSES = Statement("causes", LinkedRow)
 EFFECTS = Statement("effects", LinkedRow)
-_UNLIMITED = 64  # links: from this depth on the statement follows all there are
+_UNLIMITED = 64  # links; from this depth on the statement has no limit
 
 
 def causes(point: Point, id: str, depth: int = 5) -> Chain:
@@ -34,7 +34,7 @@ def _walk(point: Point, statement: Statement[LinkedRow], id: str, depth: int) ->
 
 
 def _chain(point: Point, statement: Statement[LinkedRow], root: str, depth: int) -> Chain | None:
-    """Return the chain from a thing, breadth first: each link and each thing once; None where no thing has exactly this id."""
+    """Return the chain from a thing, breadth first, with each link and thing once; None if no thing has exactly this id."""
     onward = _onward(point, statement, root, depth)
     reached: dict[str, None] = {root: None}
     frontier, walked = [root], []
@@ -55,7 +55,7 @@ def _chain(point: Point, statement: Statement[LinkedRow], root: str, depth: int)
 def _onward(
     point: Point, statement: Statement[LinkedRow], root: str, depth: int
 ) -> dict[str, list[tuple[str, LinkedRow]]]:
-    """Return the links that lead on from each thing, in order, with the thing that each leads to."""
+    """Return for each thing the links that lead on from it, in order, each with the thing at its other end."""
     kinds = as_json(list(point.vocabulary.causal))
     rows = point.rows(statement, id=root, depth=min(depth, _UNLIMITED), kinds=kinds, undone=point.undone)
     found: dict[str, list[tuple[str, LinkedRow]]] = {}

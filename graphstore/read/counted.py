@@ -1,4 +1,4 @@
-"""Counts what a store has."""
+"""Counts the contents of a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphstore.values.period import Instant, moment
 
 
 class Counts(NamedTuple):
-    """How many rows and transactions a ledger has, and its last transaction (None: it has none)."""
+    """Numbers of rows and transactions of a ledger, and its last transaction (None if there is none)."""
 
     things: int
     events: int
@@ -24,7 +24,7 @@ class Counts(NamedTuple):
 
 
 class Size(NamedTuple):
-    """The bytes of all heads and bodies."""
+    """The size of all heads and bodies in bytes."""
 
     bytes: int
 
@@ -36,7 +36,7 @@ class KindName(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """How many transactions a branch has, and the last one (None: it has none)."""
+    """The number of transactions of a branch, and the last one (None if there is none)."""
 
     transactions: int
     last_tx: Instant | None
@@ -51,15 +51,15 @@ KINDS = Statement("kinds", KindName)
 
 
 def counts(point: Point) -> Counts:
-    """Return how many rows and transactions were committed by now, whatever the coordinate."""
+    """Return the numbers of committed rows and transactions, whatever the coordinate."""
     [found] = point.rows(COUNTS if point.whole is point else COUNTS_INSIDE)
     return found
 
 
 def stats(point: Point) -> dict[str, Any]:
-    """Return counts and sizes of what was committed by now, whatever the coordinate."""
+    """Return counts and sizes of what is committed, whatever the coordinate."""
     found = counts(point)
-    # within scopes, of contents and of what was said of links
+    # within scopes: the size of contents and of the bodies of links
     [size] = point.rows(JOURNAL_BYTES if point.whole is point else BYTES_INSIDE)
     if point.database.branch is not None:
         [its] = point.rows(BRANCH_TRANSACTIONS)

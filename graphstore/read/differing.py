@@ -1,4 +1,4 @@
-"""The difference of two coordinates of one line of belief, or of two lines."""
+"""Compares two coordinates of one line of belief, or of two lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIELDS = ("id", "kind", "change", "field", "old", "new", "valid_from", "valid_to
 
 
 class Differing(NamedTuple):
-    """A node or event that holds at one of two coordinates, or at both by different versions; who did so, and `data` that holds why."""
+    """A node or event that holds at one of two coordinates, or at both with different versions. `author` changed it; `data` is the body with the reason."""
 
     id: str
     is_event: int
@@ -43,7 +43,7 @@ class Moved(NamedTuple):
 
 
 class HoldingRow(NamedTuple):
-    """What holds at a coordinate: a thing by a version, or a link over a period."""
+    """A thing with its version, or a link with its period, that holds at a coordinate."""
 
     number: int
     id: str
@@ -52,14 +52,14 @@ class HoldingRow(NamedTuple):
 
 
 class NumberOf(NamedTuple):
-    """The number of what has an id."""
+    """The number of the thing or link with an id."""
 
     id: str
     number: int
 
 
 class ToldRow(NamedTuple):
-    """Who did something to a thing, and `data` that holds why."""
+    """The author of an operation on a thing, and the body with the reason."""
 
     id: str
     author: str | None
@@ -80,13 +80,13 @@ DIFFERING_LINKS = Statement("differing_links", Moved)
 
 
 def compare(point: Point, valid: Instant, tx: Instant) -> ViewDiff:
-    """Return what holds at another coordinate and not at this one (added), the other way round (removed), and nodes described otherwise (changed)."""
+    """Return what holds only at the other coordinate (added), what holds only at this one (removed), and nodes with other contents (changed)."""
     after = Point(point.database, valid, tx, point.vocabulary)
     return _compared(point, after, *_differing(point, after))
 
 
 def field_rows(point: Point, valid: Instant, tx: Instant) -> list[tuple[Any, ...]]:
-    """Return what differs at another coordinate: one row of FIELDS for each field."""
+    """Return the differences to another coordinate: one row of FIELDS per field."""
     after = Point(point.database, valid, tx, point.vocabulary)
     rows, links = _differing(point, after)
     causes = {row.id: (row.author, _reason(point, row)) for row in rows if not row.is_event}
@@ -94,16 +94,16 @@ def field_rows(point: Point, valid: Instant, tx: Instant) -> list[tuple[Any, ...
 
 
 def compare_lines(before: Point, after: Point, are_rows_shared: bool) -> ViewDiff:
-    """Return what `compare` does of coordinates of two lines of belief, whose things and links are matched by id.
+    """Compare coordinates of two lines of belief as `compare` does. Things and links are matched by id.
 
     Args:
-        are_rows_shared: whether rows of one number are one row on both.
+        are_rows_shared: rows with the same number are the same row on both lines.
     """
     return _compared(before, after, *_differing_lines(before, after, are_rows_shared))
 
 
 def field_rows_of_lines(before: Point, after: Point, are_rows_shared: bool) -> list[tuple[Any, ...]]:
-    """Return what `field_rows` does of coordinates of two lines of belief."""
+    """Compare coordinates of two lines of belief as `field_rows` does."""
     rows, links = _differing_lines(before, after, are_rows_shared)
     gone = [row for row in rows if not row.is_after and not row.is_event]
     told = [
@@ -125,7 +125,7 @@ def _differing(before: Point, after: Point) -> tuple[list[Differing], list[Moved
 
 
 class _Pair(NamedTuple):
-    """What differs between two lines: the number of its version on each of both."""
+    """A thing or link that differs between two lines, with its row on each (None if it does not hold there)."""
 
     id: str
     is_event: int
@@ -150,7 +150,7 @@ def _differing_lines(before: Point, after: Point, are_rows_shared: bool) -> tupl
 def _apart(
     before: Point, after: Point, holding: Statement[HoldingRow], *, links: bool, are_rows_shared: bool = True
 ) -> list[_Pair]:
-    """Return what holds on one of two lines, or on both otherwise: in the order of this line, then what that does not know in the order of the other."""
+    """Return what holds on one of two lines only, or differently on both: in the order of this line, then what only the other one has, in its order."""
     here, there = ({row.id: row for row in point.rows(holding)} for point in (before, after))
     numbers = {row.id: row.number for row in before.rows(NUMBERS_OF, ids=as_json([*there]), links=links)}
     found: list[tuple[bool, int, _Pair]] = []
@@ -190,7 +190,7 @@ def _compared(before: Point, after: Point, rows: Sequence[Differing | _Pair], li
 
 
 def _change(before: Point, one: Described, after: Point, other: Described) -> NodeChange | None:
-    """Return the change of a node from one version to another; None where both have the same content, text and tags."""
+    """Return the change of a node between two versions; None if content, text and tags are equal."""
     was, now = body_of(before, one), body_of(after, other)
     is_same = content_diff.same(was.get("content"), now.get("content"))
     if is_same and all(was.get(name) == now.get(name) for name in ("text", "tags")):
@@ -207,7 +207,7 @@ def _links(point: Point, periods: list[int]) -> list[Link]:
 
 
 def _rows_of(found: ViewDiff, causes: Mapping[str, Cause]) -> list[tuple[Any, ...]]:
-    """Return a difference as rows of FIELDS. `causes`: who changed each node and why, by id."""
+    """Return a difference as rows of FIELDS. `causes`: author and reason of each node's change, by id."""
     rows: list[tuple[Any, ...]] = []
 
     def add(change: str, node: Node, *values: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Events at a coordinate: how often they happened, what they say now, whether they are open."""
+"""Reads events at a coordinate: how often they happened, their latest contents, and whether they are open."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status
 from graphstore.values.period import Instant
 
-Seen = tuple[Instant, Instant, int]  # first, last, how many
-Told = tuple[Instant, Json]  # when an event happened, and what that occurrence says otherwise
+Seen = tuple[Instant, Instant, int]  # first, last, number
+Told = tuple[Instant, Json]  # when an event happened, and how that occurrence differs from the first report
 
-FIRST = (
-    "first"  # beside `OWN`: the occurrence is the earliest one of an event that the same transaction recorded
-)
-POINTS = "points"  # the setting: types of events that cannot be open
+FIRST = "first"  # with `OWN`: the earliest occurrence of an event recorded in the same transaction
+POINTS = "points"  # the setting with the types of events that cannot be open
 
 
 class Occurrence(NamedTuple):
-    """One occurrence of an event, or of what resolved it (`link`); `occurred_at` is None where there is none after the first report."""
+    """One occurrence of an event, or of what resolved it (`link`). `occurred_at` is None if there is none after the first report."""
 
     id: str
     link: str | None
@@ -46,14 +44,14 @@ HAPPENED = Statement("happened", Occurrence)
 
 @dataclass
 class EventHistory:
-    """What is known of one event."""
+    """The occurrences of one event and of what resolved it."""
 
     own: list[Occurrence] = field(default_factory=list)
     resolving: dict[str, list[Occurrence]] = field(default_factory=dict)
 
 
 class HappenedTimes:
-    """What happened to some events, as known at a coordinate."""
+    """The histories of some events, as known at a coordinate."""
 
     def __init__(self, point: Point, ids: list[str]) -> None:
         self.point = point
@@ -61,7 +59,7 @@ class HappenedTimes:
         for row in point.rows(HAPPENED, ids=as_json(ids), undone=point.undone):
             history = self._histories.setdefault(row.id, EventHistory())
             (history.own if row.link is None else history.resolving.setdefault(row.link, [])).append(row)
-        if point.whole is not point:  # whether an event is open may depend on what is outside of scopes
+        if point.whole is not point:  # things outside of scopes may decide whether an event is open
             whole = HappenedTimes(point.whole, list(self._histories))
             for id, history in self._histories.items():
                 known = whole.history_of(id)
@@ -70,7 +68,7 @@ class HappenedTimes:
         self._points: frozenset[str] | None = None
 
     def seen(self, rows: list[Occurrence]) -> Seen:
-        """Return the first and the last instant, and how many there are, up to the coordinate. Of a future event: as of its beginning."""
+        """Return the first and last instant and the number of instants up to the coordinate. A future event counts as of its start."""
         return seen_by(_instants(rows), self.point.valid)
 
     def history_of(self, id: str) -> EventHistory:
@@ -78,14 +76,14 @@ class HappenedTimes:
         return self._histories[id]
 
     def latest(self, id: str, body: Json) -> Json:
-        """Return the body of an event with what its latest occurrence says. One that gave no metadata leaves those there are."""
+        """Return the body of an event with the changes of its latest occurrence. If that gave no metadata, the earlier metadata stay."""
         what = f"an occurrence of event {id!r}"
         rows = [row for row in self.history_of(id).own if row.occurred_at is not None]
         said = [self.point.content(row.data, row.checksum, what) for row in rows]
         return latest_of(body, told_by(_instants(self.history_of(id).own), said, self.point.valid))
 
     def status(self, id: str, type: str, body: Json, is_forgotten: bool) -> Status | None:
-        """Return the status of an event; None for what cannot be open or was retracted."""
+        """Return the status of an event; None if it cannot be open or was retracted."""
         history = self.history_of(id)
         own = history.own[0]
         is_point = type in fingerprints.NEVER_OPEN or type in self._defined_points()
@@ -100,7 +98,7 @@ class HappenedTimes:
         return status_of(self.seen(history.own)[1], resolving, self.point.valid)
 
     def place(self, id: str) -> Json:
-        """Return the place in its trace that an evicted event left behind."""
+        """Return the place in its trace that an evicted event has left."""
         row = self.history_of(id).own[0]
         place: Json = self.point.content(row.place, row.place_checksum, f"event {id!r}").get("place", {})
         return place
@@ -112,24 +110,24 @@ class HappenedTimes:
 
 
 def _instants(rows: list[Occurrence]) -> list[Instant]:
-    """Return every instant at which a thing happened, in the order in which they were recorded."""
+    """Return all instants at which a thing happened, in the order of recording."""
     return [rows[0].first_reported, *(row.occurred_at for row in rows if row.occurred_at is not None)]
 
 
 def seen_by(known: list[Instant], valid: Instant) -> Seen:
-    """Return which of some instants is the first, which is the last up to `valid`, and how many there are up to it. Of a future event: as of its beginning."""
+    """Return the first of some instants, the last one up to `valid`, and the number up to it. A future event counts as of its start."""
     first = min(known)
     past = [at for at in known if at <= max(valid, first)]
     return first, max(past), len(past)
 
 
 def told_by(known: list[Instant], said: list[Json], valid: Instant) -> list[Told]:
-    """Return the occurrences up to `valid`, in order, each with what it says otherwise than the first report: a description, a source, metadata (None: it gave none).
+    """Return the occurrences up to `valid`, in order, each with its differences from the first report: description, source, metadata (None: not given).
 
     Args:
         known: the instants of all occurrences, the first reported one first.
-        said: the bodies of the operations that recorded those after the first one.
-        valid: the valid time; of a future event its beginning counts.
+        said: the bodies of the operations that recorded the later ones.
+        valid: the valid time; for a future event its start is used instead.
     """
     first: Json = {}
     own: list[Json] = []
@@ -143,7 +141,7 @@ def told_by(known: list[Instant], said: list[Json], valid: Instant) -> list[Told
 
 
 def latest_of(body: Json, told: list[Told]) -> Json:
-    """Return the body of an event with what the last of its occurrences says. One that gave no metadata leaves those there are."""
+    """Return the body of an event with the changes of its last occurrence. If that gave no metadata, the earlier metadata stay."""
     own = told[-1][1]
     if own.get("metadata", ...) is None:
         given = (said.get("metadata", body.get("metadata")) for _, said in reversed(told))
@@ -152,11 +150,11 @@ def latest_of(body: Json, told: list[Told]) -> Json:
 
 
 def status_of(last: Instant, resolving: list[tuple[Instant, Instant | None]], valid: Instant) -> Status:
-    """Return whether an event that happened last at an instant is active or resolved.
+    """Return `active` or `resolved`, the status of an event.
 
     Args:
-        last: when it happened last.
-        resolving: since when each thing that resolves it does so; of an event also when that happened last.
+        last: when it last happened.
+        resolving: for each thing that resolves it, the start of that link; for an event also when that last happened.
         valid: the valid time.
     """
     for since, again in resolving:

@@ -1,4 +1,4 @@
-"""What an id names in a ledger: a node, an event, one version of a node, or a link."""
+"""Resolves ids in a ledger: to a node, an event, one version of a node, or a link."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from graphstore.values import generated_ids
 from graphstore.values.inputs import text_of
 from graphstore.values.period import Instant, exactly, when
 
-LARGEST = 2**63 - 1  # that a statement takes
+LARGEST = 2**63 - 1  # the largest number that a statement accepts
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 _ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)  # of a version that was merged from a branch
 _VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?", re.DOTALL)
-_NAMED = 3  # ids that an error names
-_FEW, _SHORT = 64, 64 << 10  # rows, and bytes, that are read in microseconds
+_NAMED = 3  # ids that an error lists
+_FEW, _SHORT = 64, 64 << 10  # rows and bytes that are read within microseconds
 
 
 class KnownEntity(NamedTuple):
-    """A node or event that is known, whether it has a version of the number asked for, and the number of its own row. `ordinal`: the version that a ref of
-    a merged one means."""
+    """A known node or event: 1 if it has the requested version, the number of its row, and in `ordinal` the version that the ref of a merged one
+    means."""
 
     id: str
     is_event: int
@@ -33,13 +33,13 @@ class KnownEntity(NamedTuple):
 
 
 class FirstRecorded(NamedTuple):
-    """When a thing was first recorded."""
+    """The tx at which a thing was first recorded."""
 
     tx: Instant
 
 
 class Extent(NamedTuple):
-    """How much there is to be read of a thing: whether it has many rows of one sort, else the bytes of its bodies."""
+    """The amount to read for a thing: 1 if it has many rows of one sort, else the bytes of its bodies."""
 
     has_many: int
     size: int
@@ -60,15 +60,15 @@ def knows(point: Point, id: str) -> bool:
 
 
 def is_brief(point: Point, id: object) -> bool:
-    """Return True if a thing has so few rows, links and bytes that a read of it takes microseconds. Text that is no id of a thing is not."""
+    """Return True if a thing has so few rows, links and bytes that it is read within microseconds; False for an unknown id."""
     found = point.rows(EXTENT, id=id, most=_FEW - 1) if isinstance(id, str) else []
     return bool(found) and not found[0].has_many and found[0].size <= _SHORT
 
 
 def whole_id(point: Point, text: str) -> str:
-    """Return the generated id that begins so, of what is known at `tx`; a `-v{n}` behind it stays. Any other text is returned as it is.
+    """Return the known generated id that starts with a text, and keep a `-v{n}` after it. Return any other text unchanged.
 
-    Raises NotFoundError where several ids begin so, InvalidError for what is not text.
+    Raises NotFoundError if several ids start with it, InvalidError if it is not a string.
     """
     given = _VERSION.fullmatch(text_of("id", text))
     if given is None or not generated_ids.may_begin_one(given[1]):
@@ -85,7 +85,7 @@ def whole_id(point: Point, text: str) -> str:
 
 
 def things(point: Point, ids: list[str]) -> list[str]:
-    """Return the id of the node or event that each of some ids or refs names, as `resolve` finds it."""
+    """Return the ids of the nodes or events that some ids or refs name, as `resolve` finds them."""
     return [resolve(point, id)[0].id for id in ids]
 
 
@@ -95,15 +95,15 @@ def is_link(point: Point, id: str) -> bool:
 
 
 def known(point: Point, id: str, number: int = 0) -> KnownEntity | None:
-    """Return the node or event of exactly this id, if it is known here. `number`: of the version to look for."""
+    """Return the node or event with exactly this id, if it is known here. `number`: the version to look for."""
     return next(iter(point.rows(ENTITY, id=id, number=number)), None)
 
 
 def resolve(point: Point, id: str) -> tuple[KnownEntity, int]:
-    """Return the node or event that an id, a `{id}-v{n}` or the `{id}-v{n}@{branch}` of a merged version names among what is known here, and the
-    number of the version or 0.
+    """Return the known node or event that an id, `{id}-v{n}`, or `{id}-v{n}@{branch}` of a merged version names, and the number of the
+    version, or 0.
 
-    Raises NotFoundError, InvalidError for what is not text.
+    Raises NotFoundError, InvalidError if the id is not a string.
     """
     if not isinstance(id, str):
         raise InvalidError(f"id {id!r} is no text. Give a str.")
@@ -129,7 +129,7 @@ def resolve(point: Point, id: str) -> tuple[KnownEntity, int]:
 
 
 def _recorded_later(point: Point, id: str) -> str | None:
-    """Return what to say of an id that was first recorded after the tx of a point; None where it was not."""
+    """Return a hint if an id was first recorded after the tx of a point; else None."""
     for row in point.rows(RECORDED_LATER, id=id):
         return (
             f"{id!r} was not known at {when(point.tx)}: it was recorded later, at {when(row.tx)}. What is known now of that time: "
@@ -139,7 +139,7 @@ def _recorded_later(point: Point, id: str) -> str | None:
 
 
 def _generated(point: Point, beginning: str) -> list[str]:
-    """Return the first generated ids that begin so, in order: one more than an error names."""
+    """Return the first generated ids with this start, in order: one more than an error lists."""
     found: list[str] = []
     after = ""
     while len(found) <= _NAMED:

@@ -1,4 +1,4 @@
-"""One thing with all about it, at a coordinate."""
+"""Collects everything about one thing at a coordinate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAME_TOPIC = "same_topic"
 
 
 class ConfirmedBy(NamedTuple):
-    """Who confirmed a thing, and when."""
+    """The author and tx of a confirmation."""
 
     author: str | None
     tx: Instant
@@ -35,7 +35,7 @@ CONFIRMATIONS = Statement("confirmations", ConfirmedBy)
 
 
 def inspect(point: Point, id: str) -> Inspection | LinkInspection:
-    """Return one thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods.
+    """Return one thing with any standing, its links in both directions, and its believed history; for a link, its ends and believed periods.
 
     Raises NotFoundError for an unknown id.
     """
@@ -72,7 +72,7 @@ def inspect(point: Point, id: str) -> Inspection | LinkInspection:
 
 
 def _sentences(point: Point, id: str, links: list[LinkedRow]) -> list[Link]:
-    """Return the links that begin with a thing, symmetric ones from either end."""
+    """Return the links that have a thing as their source; symmetric ones from either end."""
     found = []
     for link in links:
         if link.source == id:

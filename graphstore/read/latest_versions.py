@@ -1,4 +1,4 @@
-"""Keep which version of an entity was written last over each period of valid time: pieces, in order and apart."""
+"""Tracks the version of an entity written last over each part of valid time, as sorted, disjoint pieces."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _start, _stop = itemgetter(0), itemgetter(1)
 
 
 def between(pieces: list[Said], start: Instant, stop: Instant) -> list[Said]:
-    """Return the pieces that hold over a part of a period."""
+    """Return the pieces that overlap a period."""
     return pieces[bisect_right(pieces, start, key=_stop) : bisect_left(pieces, stop, key=_start)]
 
 
 def write(pieces: list[Said], piece: Said) -> None:
-    """Put a piece over what was written before."""
+    """Write a piece over earlier ones."""
     start, stop, _ = piece
     if not pieces or pieces[-1][1] <= start:
         pieces.append(piece)
         return
-    # what is written is mostly the end
+    # most pieces are written at the end
     first = len(pieces) - 1 if pieces[-1][0] <= start else bisect_right(pieces, start, key=_stop)
     last = first
     fresh = [piece]

@@ -1,4 +1,4 @@
-"""A link by its id at a coordinate: all about it, and what became of it."""
+"""Reads a link by its id at a coordinate: everything about it, and what became of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphstore.values.period import OPEN, Instant, moment
 
 
 class LinkChange(NamedTuple):
-    """What one period of a link says, by number, and the operations that recorded that first, opened the period and closed it."""
+    """The number of the claim in one period of a link, and the operations that first recorded it, opened the period and closed it."""
 
     claim: int
     said_by: int
@@ -28,13 +28,13 @@ LINK_CHANGES = Statement("link_changes", LinkChange)
 
 
 def inspected_by(point: Point, id: str) -> LinkInspection | None:
-    """Return all about the link of an id that was made by `tx`; None where there is none, or a node or event has that id."""
+    """Return everything about the link with an id that was made by `tx`; None if there is none, or the id is that of a node or event."""
     rows = link_period_rows(point, id)
     return inspected(point, rows) if rows and not knows(point, id) else None
 
 
 def inspected(point: Point, rows: list[LinkedRow]) -> LinkInspection:
-    """Return all about the link of these periods."""
+    """Return everything about the link with these periods."""
     fate = _Fate(point, rows)
     shown = fate.shown
     ends = things(point, (shown.source, shown.target))
@@ -50,7 +50,7 @@ def inspected(point: Point, rows: list[LinkedRow]) -> LinkInspection:
 
 
 def became(point: Point, rows: list[LinkedRow]) -> LinkSupersession:
-    """Return what became of the link of these periods, step by step in the order it was recorded."""
+    """Return the steps of what became of the link with these periods, in the order of recording."""
     fate = _Fate(point, rows)
     return LinkSupersession.made(
         {"link": fate.link(fate.shown), "holds": fate.holds(fate.shown), "chain": tuple(fate.steps())}
@@ -58,7 +58,7 @@ def became(point: Point, rows: list[LinkedRow]) -> LinkSupersession:
 
 
 class _Fate:
-    """The periods of one link, in the order they were recorded."""
+    """The periods of one link, in the order of recording."""
 
     def __init__(self, point: Point, rows: list[LinkedRow]) -> None:
         self._point = point
@@ -81,7 +81,7 @@ class _Fate:
         return (held or covering or self.believed or self._rows)[-1]
 
     def steps(self) -> list[Step]:
-        """Return each step by which the link was unlinked, said otherwise or ended here."""
+        """Return each step by which the link was unlinked, revised or ended here."""
         changes = self._point.rows(LINK_CHANGES, id=self._rows[0].id)
         periods = list(zip(self._rows, changes, strict=True))
         covering = [pair for pair in periods if self._covers(pair[0]) and pair[0].tx_from != pair[0].tx_to]
@@ -107,7 +107,7 @@ class _Fate:
         return row.valid_from <= self._point.valid < _until(row)
 
     def _cut(self, row: LinkedRow, left: list[LinkedRow]) -> Instant:
-        """Return from when on the part of a period that covers the valid time was taken away: from where what was left before that ends."""
+        """Return the start of the removed part of a period: where the last piece left before the valid time ends."""
         ends = [_until(piece) for piece in left if row.valid_from <= piece.valid_from < self._point.valid]
         return max(ends, default=row.valid_from)
 
@@ -118,7 +118,7 @@ class _Fate:
 def step_by(
     point: Point, how: How, operation: int, since: Instant, link: Link | None = None, node: Node | None = None
 ) -> Step:
-    """Return the step that an operation made. Of a link that says something else by then, it says who and why."""
+    """Return the step that an operation made. For a revised link, author and reason are those of the revision."""
     by, reason = done(point, operation)
     revised = link if how == "revised" else None
     return Step.made(

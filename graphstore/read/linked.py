@@ -1,4 +1,4 @@
-"""The links at one end of a thing, at a coordinate."""
+"""Reads the links at one end of a thing, at a coordinate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphstore.values.period import Instant, moment
 
 
 class LinkedRow(NamedTuple):
-    """A link over one period; of a causal one, whether its cause began no later than its effect."""
+    """A link over one period. For a causal link, `respects_time` is 1 if its cause starts no later than its effect."""
 
     id: str
     kind: str
@@ -55,10 +55,10 @@ def links_from(
     confidence: str | None = None,
     created_by: str | None = None,
 ) -> list[Link]:
-    """Return the links that hold at a coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
+    """Return the links that hold at a coordinate with this thing as source, by (valid_from, tx_from, id); symmetric ones from either end.
 
-    An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without one
-    counts as 3. Raises NotFoundError for an unknown id, InvalidError for an unknown kind, group or confidence.
+    An inverse name among `kinds` (`causes`) returns those links reversed, under that name. `strength`: the minimum; a link without one counts as 3. Raises
+    NotFoundError for an unknown id, InvalidError for an unknown kind, group or confidence.
     """
     wanted = link_filter(point.vocabulary, kinds, group, strength, confidence, created_by)
     return _links(LINKS_FROM, point, id, wanted)
@@ -74,16 +74,15 @@ def backlinks_to(
     confidence: str | None = None,
     created_by: str | None = None,
 ) -> list[Link]:
-    """Return the links that hold at a coordinate with this as their target: otherwise as `links_from`."""
+    """Return the links that hold at a coordinate with this thing as target, otherwise as `links_from` does."""
     wanted = link_filter(point.vocabulary, kinds, group, strength, confidence, created_by)
     return _links(BACKLINKS_TO, point, id, wanted)
 
 
 def link_history(point: Point, source: str, kind: str, target: str) -> list[Link]:
-    """Return every period believed at `tx` of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
+    """Return all periods believed at `tx` of all links `source kind target`, by (valid_from, tx_from, id), as they are stored.
 
-    `kind` may be an inverse name, and of a symmetric kind either end may come first. Raises NotFoundError for an unknown end, InvalidError for an
-    unknown kind.
+    `kind` may be an inverse name; a symmetric kind is found from either end. Raises NotFoundError for an unknown end, InvalidError for an unknown kind.
     """
     said = point.vocabulary.sentence(source, kind, target, "explicit")
     first, last = resolve(point, said.source)[0].id, resolve(point, said.target)[0].id
@@ -93,7 +92,7 @@ def link_history(point: Point, source: str, kind: str, target: str) -> list[Link
 
 
 def supersedes(point: Point, id: str) -> list[Link]:
-    """Return what this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
+    """Return links to what this supersedes: one for each thing, its `supersedes` link or else its `transition`."""
     links = links_from(point, id, ("supersedes", "transition"))
     replaced = {link.target for link in links if link.kind == "supersedes"}
     return [link for link in links if link.kind == "supersedes" or link.target not in replaced]
@@ -121,7 +120,7 @@ def _links(statement: Statement[LinkedRow], point: Point, id: str, wanted: LinkF
 
 
 def links_around(point: Point, ids: list[str]) -> dict[str, list[Link]]:
-    """Return the links that hold at either end of some things, by their ids: of each in the order of (valid_from, tx_from, id)."""
+    """Return the links that hold at either end of some things, by the id of the thing. Each list is ordered by (valid_from, tx_from, id)."""
     found: dict[str, list[Link]] = {id: [] for id in ids}
     for row in link_rows_around(point, ids):
         link = link_of(point, row)
@@ -132,7 +131,7 @@ def links_around(point: Point, ids: list[str]) -> dict[str, list[Link]]:
 
 
 def link_periods(point: Point, id: str) -> list[Link]:
-    """Return every period of a link recorded up to the tx, by (tx_from, valid_from); none for what is not the id of a link."""
+    """Return all periods of a link recorded up to the tx, by (tx_from, valid_from); [] if the id is not a link's."""
     return [link_of(point, row) for row in link_period_rows(point, id)]
 
 
@@ -142,7 +141,7 @@ def link_period_rows(point: Point, id: str) -> list[LinkedRow]:
 
 
 def link_rows_around(point: Point, ids: list[str]) -> list[LinkedRow]:
-    """Return the links that hold here at either end of some things, each once, by (valid_from, tx_from, id), as they are stored."""
+    """Return the links that hold at either end of some things, each once and as stored, by (valid_from, tx_from, id)."""
     return point.rows(LINKS_AROUND, ids=as_json(ids))
 
 
@@ -152,7 +151,7 @@ def link_of(
     source_standing: Standing | None = None,
     target_standing: Standing | None = None,
 ) -> Link:
-    """Make the value of a link. The standings of its ends are those of the row, where no others are given."""
+    """Return the value of a link. Standings of its ends that are not given are taken from the row."""
     body = point.content(row.data, row.checksum, f"link {row.id!r}")
     return link_from(row, body, source_standing, target_standing)
 
@@ -163,7 +162,7 @@ def link_from(
     source_standing: Standing | None = None,
     target_standing: Standing | None = None,
 ) -> Link:
-    """Make the value of a link that has this body."""
+    """Return the value of a link with this body."""
     return Link.made(
         {
             "id": row.id,

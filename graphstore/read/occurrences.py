@@ -1,6 +1,6 @@
-"""Repeated events at one coordinate: their occurrences, what resolved them, and whether they are active.
+"""Answers about repeated events at one coordinate: their occurrences, what resolved them, and whether they are active.
 
-All of it is computed from the index and nothing is stored: a status depends on links and time.
+All answers are computed from the index and nothing is stored, since a status depends on links and time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Episode = tuple[Instant, Instant | None]
 
 
 class EventsAt:
-    """Events at (valid, tx)."""
+    """The events at (valid, tx)."""
 
     __slots__ = ("_points", "index", "raw", "tx", "valid")
 
@@ -34,16 +34,16 @@ class EventsAt:
 
     @property
     def _whole(self) -> EventsAt:
-        """Events with what is outside of scopes: whether an event is open may depend on it."""
+        """Return the events with what is outside of scopes, which may decide whether an event is open."""
         whole = self.index.whole
         return self if whole is self.index else EventsAt(whole, self.raw, self.valid, self.tx)
 
     def instants(self, ent: int) -> list[Instant]:
-        """Return the instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""
+        """Return the instants of an event up to this coordinate, in order. An instant recorded twice is listed twice."""
         return sorted(at for at in self._reported(ent) if at <= self.valid)
 
     def seen(self, ent: int) -> Seen:
-        """Return the first and the last occurrence, and how many. For a future event: as of its beginning."""
+        """Return the first and last occurrence and their number. A future event counts as of its start."""
         index = self.index
         first = index.first_reported(ent)
         repeats = self._repeats(ent)
@@ -58,18 +58,18 @@ class EventsAt:
         return seen_by(self._reported(ent), self.valid)
 
     def told(self, ent: int) -> list[Told]:
-        """Return the occurrences up to this coordinate, in order, each with what it says otherwise than the first report."""
+        """Return the occurrences up to this coordinate, in order, each with its differences from the first report."""
         return told_by(self._reported(ent), [self._said(row) for row in self._rows(ent)], self.valid)
 
     def latest(self, ent: int, body: Json) -> Json:
-        """Return the body of an event with what its latest occurrence here says. One that gave no metadata leaves those there are."""
+        """Return the body of an event with the changes of its latest occurrence here. If that gave no metadata, the earlier metadata stay."""
         own = self._newest(ent)
         if own is None or own.get("metadata", ...) is None:
             return latest_of(body, self.told(ent))
         return {**body, **own}
 
     def _newest(self, ent: int) -> Json | None:
-        """Return what the latest occurrence here says otherwise than the first report; None where all have to be read to tell."""
+        """Return the differences of the latest occurrence from the first report; None if all occurrences must be read to know them."""
         index, repeats = self.index, self._repeats(ent)
         if not repeats or ent in index.gone:
             return {}
@@ -86,7 +86,7 @@ class EventsAt:
         return None
 
     def _said(self, row: int) -> Json:
-        """Return the body of the operation that recorded an occurrence, empty when it has none."""
+        """Return the body of the operation that recorded an occurrence; {} if it has none."""
         op = self.index.s_op[row]
         length = self.index.o_len[op]
         raw = self.raw(self.index.o_pos[op], length) if length else b""
@@ -103,8 +103,8 @@ class EventsAt:
         return sorted(found)
 
     def can_be_open(self, ent: int, body: Json | None = None) -> bool:
-        """Return True if this is an event that lasts until something resolves it: no message, and of no type that is a point. `body`: its body,
-        if the caller has it."""
+        """Return True for an event that lasts until something resolves it: it is neither a message nor of a type that is a point. `body`: its body, if
+        the caller has it."""
         index = self.index
         type = index.kind[ent]
         if not index.is_event[ent] or type in NEVER_OPEN or type in self._defined_points():
@@ -118,7 +118,7 @@ class EventsAt:
         return authorized_of(type, body) is None
 
     def status(self, ent: int, body: Json | None = None) -> Status | None:
-        """Return the status of an event: `active`, `resolved`, or `superseded` by another event; None for what cannot be open or was retracted."""
+        """Return the status of an event: `active`, `resolved`, or `superseded` by another event; None if it cannot be open or was retracted."""
         index = self.index
         if not self.can_be_open(ent, body):
             return None
@@ -135,7 +135,7 @@ class EventsAt:
         return status_of(self.seen(ent)[1], again, self.valid)
 
     def episodes(self, ent: int) -> list[Episode]:
-        """Return the active intervals: from the first occurrence after a resolution to the next resolution, None while there is none."""
+        """Return the active intervals: from the first occurrence after a resolution to the next resolution (None if there is none)."""
         instants, resolutions = self.instants(ent), self.resolutions(ent)
         found: list[Episode] = []
         at = 0
@@ -156,7 +156,7 @@ class EventsAt:
         return self._points
 
     def _repeats(self, ent: int) -> int:
-        """Return how many occurrences after the first recorded one are known here."""
+        """Return the number of occurrences known here after the first recorded one."""
         index = self.index
         rows = index.seen_of.get(ent)
         if not rows:
@@ -166,11 +166,11 @@ class EventsAt:
         return bisect_right(rows, self.tx, key=index.s_tx.__getitem__)
 
     def _reported(self, ent: int) -> list[Instant]:
-        """Every instant known here, future ones included, in the order they were recorded."""
+        """Return all instants known here, including future ones, in the order of recording."""
         return [self.index.first_reported(ent), *map(self.index.s_at.__getitem__, self._rows(ent))]
 
     def _rows(self, ent: int) -> Sequence[int]:
-        """Return the occurrences after the first recorded one that are known here, in the order they were recorded."""
+        """Return the occurrences known here after the first recorded one, in the order of recording."""
         index = self.index
         rows: Sequence[int] = index.seen_of.get(ent, ())[: self._repeats(ent)]
         if index.undone_by:
@@ -178,7 +178,7 @@ class EventsAt:
         return rows
 
     def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
-        """Return the `resolved_by` links that hold here: since when, and by what. An event that was retracted resolves nothing."""
+        """Return the `resolved_by` links that hold here, as (valid_from, target). A retracted event resolves nothing."""
         index = self.index
         if ent not in index.out:
             return []
@@ -191,20 +191,20 @@ class EventsAt:
         ]
 
     def _happened(self, ent: int) -> bool:
-        """Return True for what is no event, and for an event that was not retracted."""
+        """Return True for a thing that is not an event, or an event that was not retracted."""
         index = self.index
         return not index.is_event[ent] or ent in index.gone or bool(index.believed(ent, self.tx))
 
 
 def print_of(body: Json) -> str:
-    """What makes reports one event, beside their type: the fingerprint, and the scope that the metadata says. An event of another scope is another."""
+    """Return the key that reports of one event share, besides their type: the fingerprint, with the scope of the metadata if it has one."""
     metadata = body.get("metadata")
     scope = metadata.get("scope") if isinstance(metadata, dict) else None
     return f"{body['fingerprint']}\0{scope}" if isinstance(scope, str) else str(body["fingerprint"])
 
 
 def fingerprint_of(body: Json) -> str | None:
-    """Return what `print_of` makes of the body of an event; None for one without a fingerprint, and for a message, which is not a report."""
+    """Return `print_of` the body of an event; None if it has no fingerprint or is a message, which is not a report."""
     if body.get("fingerprint") is None or "authorized" in body:
         return None
     return print_of(body)

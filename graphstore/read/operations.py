@@ -1,4 +1,4 @@
-"""What was done in a store, or to one thing or link of it: by whom, when and why."""
+"""Reads what was done in a store, or to one thing or link: by whom, when and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphstore.values.period import Instant, moment
 
 
 class OperationRow(NamedTuple):
-    """Who did something and when; `data` holds why. Where that was asked, what was done, and to what."""
+    """The author and tx of an operation, the body with its reason and, if the statement reads them, its verb and subject."""
 
     author: str | None
     tx: Instant
@@ -26,7 +26,7 @@ class OperationRow(NamedTuple):
 
 
 class DoneBy(NamedTuple):
-    """Describes an operation, and the body that has its reason."""
+    """An operation, and the body with its reason."""
 
     number: int
     verb: str
@@ -45,7 +45,7 @@ OPERATIONS_DONE = Statement("operations_done", DoneBy)
 def operations(point: Point, id: str) -> list[Change]:
     """Return what was done to one thing, or to one link by its whole id, up to `tx`, oldest first.
 
-    An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
+    This includes operations on other things that closed a part of this one. Raises NotFoundError for an unknown id.
     """
     rows = point.rows(OPERATIONS, id=id) if isinstance(id, str) else []
     if not rows and not (isinstance(id, str) and is_link(point, id)):
@@ -54,25 +54,25 @@ def operations(point: Point, id: str) -> list[Change]:
 
 
 def changes(point: Point, after: Instant, until: Instant, most: int | None) -> list[Change]:
-    """Return what was done after an instant and up to another, oldest first: at most `most` operations and the rest of the last transaction (None: all)."""
+    """Return what was done in (after, until], oldest first: at most `most` operations plus the rest of the last transaction (None: all)."""
     rows = point.rows(CHANGES, after=after, until=min(point.tx, until), most=most)
     return [_change_of(point, row) for row in rows]
 
 
 def last_changes(point: Point, most: int) -> list[Change]:
-    """Return what was done last, newest first: at most `most` operations."""
+    """Return the last `most` operations, newest first."""
     return [_change_of(point, row) for row in point.rows(LAST_CHANGES, most=most)]
 
 
 def done(point: Point, operation: int) -> tuple[OperationRow, str | None]:
-    """Return one operation, and its reason."""
+    """Return one operation and its reason."""
     [row] = point.rows(OPERATION, number=operation)
     body = point.content(row.data, row.checksum, f"the reason of operation {operation}")
     return row, body.get("reason")
 
 
 def done_by(point: Point, numbers: Iterable[int]) -> dict[int, tuple[str, str | None, str | None]]:
-    """Return the verb, the author and the reason of some operations, by their numbers."""
+    """Return verb, author and reason of some operations, by number."""
     found = {}
     for row in point.rows(OPERATIONS_DONE, numbers=as_json(list(dict.fromkeys(numbers)))):
         body = point.content(row.data, row.checksum, f"the reason of operation {row.number}")
@@ -87,7 +87,7 @@ def _change_of(point: Point, row: OperationRow) -> Change:
 
 
 def change_from(row: OperationRow, body: Json, branch: str | None) -> Change:
-    """Make the value of an operation with this body, that was done on a branch (None: on the trunk)."""
+    """Return the value of an operation with this body on a branch (None: on the trunk)."""
     return Change.made(
         {
             "tx": moment(row.tx),

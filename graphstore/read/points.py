@@ -1,4 +1,4 @@
-"""A coordinate of a ledger at which statements are asked, and the contents that they give."""
+"""Runs statements at a coordinate of a ledger, and parses the contents that they return."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
 
 Row = TypeVar("Row")
-_MISSING = -1  # in place of the checksum of a body that is not there, and should be
+_MISSING = -1  # in place of the checksum of a body that is missing but should exist
 
 
 class NotInRows(Exception):
-    """The rows do not have what the answer takes, such as a body that was forgotten meanwhile: they are read again."""
+    """Raised if the rows lack something that the answer needs, such as a body that was forgotten meanwhile. The caller reads them again."""
 
 
 class UndoneTransaction(NamedTuple):
-    """A transaction that was taken back, and the one that did so by which operation."""
+    """A transaction that was undone, and the transaction and operation that undid it."""
 
     tx: Instant
     undone_at: Instant
@@ -37,7 +37,7 @@ _BUILT_IN = Vocabulary()
 
 
 class Point:
-    """The coordinate (valid, tx) of one ledger, with the kinds of link that its store knows (None: the built-in ones)."""
+    """The coordinate (valid, tx) of one ledger, with the kinds of link that its store has (None: the built-in ones)."""
 
     def __init__(
         self, database: RowReader, valid: Instant, tx: Instant, vocabulary: Vocabulary | None = None
@@ -48,7 +48,7 @@ class Point:
         self.tx = tx
 
     def rows(self, statement: Statement[Row], **values: Any) -> list[Row]:
-        """Fetch the rows of a statement at this coordinate. Text that is no Unicode (a lone surrogate) is stored nowhere, so nothing is found by it."""
+        """Return the rows of a statement at this coordinate; [] if a value has a lone surrogate, which is never stored."""
         values["valid"], values["tx"] = self.valid, self.tx
         try:
             return statement.rows(self.database, values)
@@ -57,12 +57,12 @@ class Point:
 
     @cached_property
     def whole(self) -> Point:
-        """Return the point at which also what is outside of scopes is read; itself where nothing is hidden."""
+        """Return the point that also reads outside of scopes; itself if nothing is hidden."""
         whole = self.database.whole
         return self if whole is self.database else Point(whole, self.valid, self.tx, self.vocabulary)
 
     def content(self, data: bytes | None, checksum: int | None, what: str) -> Json:
-        """Parse a body; one that was never given, or was removed, is empty. Raises DamageError, with `what` it is of, when it is not what was written."""
+        """Return a parsed body; {} if it never existed or was removed. Raises DamageError, which names `what` the body belongs to, if it is damaged."""
         if data is None and checksum != _MISSING:
             return {}
         if data is None or crc32(data) != checksum:
@@ -72,14 +72,14 @@ class Point:
 
     @cached_property
     def any_undone(self) -> bool:
-        """Return True if any transaction was ever taken back, at whatever time."""
+        """Return True if any transaction was ever undone, at any time."""
         return bool(self._undone)
 
     @cached_property
     def undone(self) -> str:
-        """Return the transactions that are taken back as known here, as a JSON array: those of an undo that is taken back itself count again."""
+        """Return the tx of the transactions that are undone as known here, as a JSON array. An undone undo does not count."""
         taken_back: set[Instant] = set()
-        for row in reversed(self._undone):  # only a later undo takes back an undo
+        for row in reversed(self._undone):  # only a later undo can undo an undo
             if row.undone_at <= self.tx and row.undone_at not in taken_back:
                 taken_back.add(row.tx)
         return as_json(sorted(taken_back))
@@ -90,7 +90,7 @@ class Point:
 
 
 def as_json(values: list[Any] | dict[str, str]) -> str:
-    """Write several values as one parameter of a statement."""
+    """Encode several values as one parameter of a statement."""
     try:
         return orjson.dumps(values).decode()
     except TypeError:  # a lone surrogate

@@ -17,11 +17,7 @@ from graphstore.values.findings import LinkSupersession, Step, Supersession
 from graphstore.values.models import UPRIGHT, Event, How, Node
 from graphstore.values.period import OPEN, Instant, Union
 
-_LEADS_AWAY = {
-    "supersedes": 0,
-    "transition": 1,
-    "corrects": 2,
-}  # kinds of link -> rank, the most specific first
+_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kind of link -> rank, most specific first
 
 
 class Removal(NamedTuple):
