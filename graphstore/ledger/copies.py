@@ -1,4 +1,4 @@
-"""Reads how far copies beside a ledger, or beside a journal of release 0.1, had followed it, and removes them."""
+"""Reads how far the copies in a store's folder had followed its ledger, or its journal of release 0.1, and removes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAVED = ("index.bin", "words.bin")  # copies of the index, left by earlier vers
 
 
 class Reach(NamedTuple):
-    """How far a copy has followed its ledger or journal; `transactions` is None if their number was not recorded."""
+    """Tells how far a copy has followed its ledger or journal; `transactions` is None if their number was not recorded."""
 
     file: Path
     changed: int

@@ -257,7 +257,7 @@ class Database:
         self.check_schema(connection)
 
     def _check_wal(self, connection: LedgerConnection) -> None:
-        """Raise DamageError if the WAL belongs to another ledger or an earlier state of it. SQLite accepts any WAL beside a file.
+        """Raise DamageError if the WAL belongs to another ledger or an earlier state of it. SQLite accepts any WAL next to a file.
 
         With its own WAL, the ledger has every row of the chain that the file has without it.
         """
@@ -424,7 +424,7 @@ class Database:
             raise self.refusal(error) from error
 
     def snapshot(self) -> SnapshotBlock:
-        """Return a block in which all statements of this thread read one state of the file, whatever others commit meanwhile.
+        """Return a block in which all statements of this thread read one state of the file, even if others commit meanwhile.
 
         Raises EngineError if another release has upgraded the ledger.
         """

@@ -93,7 +93,7 @@ def follow_opened(connection: sqlite3.Connection, table: str, rows: Iterable[Seq
 
 
 def follow_closed(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[object]]) -> None:
-    """Update the copies of rows of `absence` or `shaky` that were closed. Each has the tx, its entity and valid_from; the last such row is meant."""
+    """Update the copies of rows of `absence` or `shaky` that were closed. Each has the tx, its entity and valid_from; the last such row counts."""
     asked = (dumps(list(rows)).decode(),)
     _follow(connection, _OWN, connection.execute(_CLOSED.format(table, _SORTS[table]), asked).fetchall())
 

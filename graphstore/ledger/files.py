@@ -1,8 +1,8 @@
 """Reads and writes the files of a store's folder: as a whole, with durable names, and with clean-up after interrupted writes.
 
-The folder may belong to somebody else. So its files are never opened through a symbolic link, and only if they are plain files: a pipe must not block
-anybody, and a device must not be touched. A file that is written in place must have no second name (hard link), except segments of the journal, which backups
-may share.
+The folder may belong to another user. So its files are never opened through a symbolic link, and only if they are plain files: a pipe must not block anybody,
+and a device must not be touched. A file that is written in place must have no second name (hard link), except segments of the journal, which backups may
+share.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def own_bytes(file: Path) -> bytes:
 
 
 def own_folder(path: Path) -> bool:
-    """Return True if nobody else may put files into a folder: this user owns it, and it is not writable by everybody."""
+    """Return True if no other user may put files into a folder: this user owns it, and it is not writable by everybody."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def patiently(change: Callable[[], object]) -> None:
 
 
 def replace_whole(name: Path, data: bytes) -> None:
-    """Replace a file atomically and durably: write a copy beside it, sync it, and rename it over the file. On OSError the copy is removed.
+    """Replace a file atomically and durably: write a copy next to it, sync it, and rename it over the file. On OSError the copy is removed.
 
     An existing file with the name of the copy is removed first, never written to.
     """
@@ -317,7 +317,7 @@ def _begin(part: Path, target: Path, *, folder: bool = False) -> int:
 
 
 def _begin_folder(part: Path, target: Path) -> int:
-    """Do the same on Windows, where a folder can neither be locked nor be renamed while a file in it is open: lock a file beside it."""
+    """Do the same on Windows, where a folder can neither be locked nor be renamed while a file in it is open: lock a file next to it."""
     fd = os.open(_folder_lock(part), os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o666)
     try:
         _hold(fd, target)

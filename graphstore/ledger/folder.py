@@ -1,7 +1,7 @@
 """Opens and checks the folder of a store with its ledger. Any number of processes may open it and write. A store in memory has a private folder.
 
 memory.gs/
-  ledger.db                  the truth (SQLite; `-wal` and `-shm` beside it belong to it)
+  ledger.db                  the truth (SQLite; its `-wal` and `-shm` belong to it)
   lock                       the write lock
   server.json, token …       the address of a server of the store, and the tokens that it accepts
   graph.kuzu, graph.json     the graph tables and how far they have followed (disposable)

@@ -147,7 +147,7 @@ class Ledger:
             self._syncer = threading.Thread(target=self._sync_often, name="graphstore-sync", daemon=True)
             self._syncer.start()
 
-    # ------------------------------------------------------------------ what is known here
+    # ------------------------------------------------------------------ state of the ledger
 
     def last_tx(self) -> Instant:
         """Return the tx of the last transaction that any process has committed; 0 if there is none."""
@@ -280,7 +280,7 @@ class Ledger:
                 )
 
     def last(self) -> tuple[int, str]:
-        """Return the number and digest of the last row of the chain, by whatever process; (0, GENESIS) if there is none."""
+        """Return the number and digest of the last row of the chain, by any process; (0, GENESIS) if there is none."""
         self.hide()
         return self._last_row()[:2]
 
@@ -504,7 +504,7 @@ class Ledger:
         self._take_back()
         self._last = self._before
 
-    # ------------------------------------------------------------------ what a transaction shows to its own reads
+    # ------------------------------------------------------------------ temporary rows of a transaction
 
     def begin_showing(self, tx: Instant) -> tuple[sqlite3.Connection, int]:
         """Start temporary rows of a transaction at `tx`, which only this thread sees until `hide`. Return the connection and the number of the first body.
@@ -602,7 +602,7 @@ class Ledger:
         return EngineError(f"{why} Nothing of this transaction was kept.", outcome="not kept")
 
     def settle(self) -> None:
-        """Make all commits durable now, whatever the durability setting. Raises EngineError if the disk refuses."""
+        """Make all commits durable now, with any durability setting. Raises EngineError if the disk refuses."""
         if why := self.broken or self._failed:
             raise EngineError(f"{why} Close the store and open it again.")
         if self._syncer is not None:
@@ -627,7 +627,7 @@ class Ledger:
                         "changes() tells it once the store is opened again."
                     )
 
-    # ------------------------------------------------------------------ reading anew
+    # ------------------------------------------------------------------ after a rewriting
 
     def ends_at(self, end: Any, digest: str) -> bool:
         """Return True if the chain has a row with this digest at the position `end`, a list of 0 and the row's number."""

@@ -114,7 +114,7 @@ def _has_journal(place: Path) -> bool:
 def _holds_other_things(place: Path) -> bool:
     if not place.is_dir():
         return False
-    being_made = f"{LEDGER}.part"  # and SQLite's files beside it
+    being_made = f"{LEDGER}.part"  # and SQLite's files next to it
     names = {entry.name for entry in place.iterdir() if not entry.name.startswith(being_made)}
     if names - {LOCK, server_file.LOG, JOURNAL, server_file.SERVED}:
         return True

@@ -78,7 +78,7 @@ ORDER BY 3 DESC
 class Agent(NamedTuple):
     """Identifies the receiver of an answer.
 
-    `is_token`: the name belongs to a token, so nobody else can have it; otherwise the client gave it. `scopes`: what the token may see; empty for everything.
+    `is_token`: the name belongs to a token, so it is unique; otherwise the client gave it. `scopes`: what the token may see; empty for everything.
     """
 
     name: str
@@ -136,7 +136,7 @@ class ReadingsRecorder:
         self._clean_after = 0.0
         self._reported, self._bytes = "", 0
 
-    # ------------------------------------------------------------------ for those who answer
+    # ------------------------------------------------------------------ adding answers
 
     def add(self, answered: AnswerToRecord) -> None:
         """Queue an answer. Returns at once."""
@@ -198,7 +198,7 @@ class ReadingsRecorder:
             _log.warning("%s", why)
         self._reported = why
 
-    # ------------------------------------------------------------------ the thread
+    # ------------------------------------------------------------------ the writing thread
 
     def _start(self) -> None:
         with self._starting:
@@ -323,7 +323,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-# ---------------------------------------------------------------- what was recorded
+# ---------------------------------------------------------------- recorded readings
 
 
 def is_recorded(database: Any) -> bool:

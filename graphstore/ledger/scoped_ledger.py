@@ -26,7 +26,7 @@ _DEFINED = "SELECT kind FROM defined ORDER BY number"
 
 @dataclass(frozen=True)
 class _KnownState:
-    """What was read at a state of the ledger. `removed` changes whenever something is removed; `operations`, `links` and `defined` are the next row numbers."""
+    """Holds what was read at a state of the ledger. `removed` changes when something is removed; three fields are the next row numbers."""
 
     removed: str
     operations: int = 0

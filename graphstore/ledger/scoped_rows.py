@@ -134,7 +134,7 @@ class ScopedRows:
             f"WHERE al.target = {absence}.entity AND al.kind = 'supersedes' AND +al.number < {SPAN} AND {self._entity('al.source')})"
         )
 
-    # ------------------------------------------------------------------ what happened again
+    # ------------------------------------------------------------------ occurrences
 
     def _occurrences(self) -> str:
         """Return the query of occurrences of events inside, except those whose own metadata name a scope outside."""
@@ -152,7 +152,7 @@ class ScopedRows:
         )
         return f"SELECT {columns} FROM main.all_occurrence a WHERE {self._entity('a.event')} AND {seen.format('a')}"
 
-    # ------------------------------------------------------------------ what was done
+    # ------------------------------------------------------------------ operations
 
     def _operations(self) -> dict[str, str]:
         """Return the queries of operations: `operation` has all that rows inside may name, `done` has those that did something inside, for lists."""

@@ -127,7 +127,7 @@ class Spreading:
             return False
         return True
 
-    # ------------------------------------------------------------------ what is known of an entity
+    # ------------------------------------------------------------------ known falls of an entity
 
     def _reaching(self, entity: int) -> list[ReachedEntity] | None:
         """Return the falls that reach an entity; None if they are not known."""
@@ -161,7 +161,7 @@ class Spreading:
     def _look_again(self, entity: int, periods: Iterable[Period]) -> None:
         self._windows[entity] = coalesce([*self._windows.get(entity, ()), *periods])
 
-    # ------------------------------------------------------------------ what the transaction changed itself
+    # ------------------------------------------------------------------ changes of the transaction itself
 
     def _begin(self) -> None:
         """Remove falls that no longer reach the touched entities, and mark the time over which others may."""
@@ -314,7 +314,7 @@ class Spreading:
             and facts.forgotten(entity) is None
         )
 
-    # ------------------------------------------------------------------ what dependants lose
+    # ------------------------------------------------------------------ losses of dependants
 
     def _lose(self) -> None:
         """Remove falls that entities lost from their dependants, where these may have come from there."""
@@ -344,7 +344,7 @@ class Spreading:
         ]
         return self._lose_some(entity, lost)
 
-    # ------------------------------------------------------------------ what reaches entities by their foundations
+    # ------------------------------------------------------------------ falls that reach entities through their foundations
 
     def _find_below(self, level: set[int]) -> set[int]:
         """Mark all falls of some entities to be computed, and those of their shaky dependants that are not known. Return all these entities."""

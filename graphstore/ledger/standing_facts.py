@@ -467,7 +467,7 @@ class Facts:
         """Return what was taken from an entity and shows in no period, as (start, stop, operation), in the order of operations."""
         return [row for row in self._removed[entity] if self.counts(row[2])]
 
-    # ------------------------------------------------------------------ many at once
+    # ------------------------------------------------------------------ reading many at once
 
     def linked(self, entities: Collection[int]) -> set[int]:
         """Return the entities that ever had a link by which one end rests on the other."""
@@ -498,7 +498,7 @@ class Facts:
         self.shaky.load(missing)
 
     def load_above(self, entities: Collection[int]) -> None:
-        """Read what entities rest on, and whether that may have fallen. For a few entities, also read further levels of foundations ahead."""
+        """Read what entities rest on, and whether that may have a fall. For a few entities, also read further levels of foundations ahead."""
         missing = self._with_ahead(entities, self.grounds, _GROUNDS_AHEAD)
         self.grounds.load(missing)
         bases = {ground.other for entity in (*missing, *entities) for ground in self.grounds[entity]}
@@ -523,7 +523,7 @@ class Facts:
             self._steps[statement] = 2 * most
         return new
 
-    # ------------------------------------------------------------------ what rests on what
+    # ------------------------------------------------------------------ foundations and dependants
 
     def dependants(self, base: int) -> list[Ground]:
         """Return the dependants of an entity by links believed now."""
@@ -565,7 +565,7 @@ class Facts:
         self.load_recorded(grounds)
         return any(by < operation for ground in grounds for _, _, by in self._recorded[ground.link])
 
-    # ------------------------------------------------------------------ how an entity stands
+    # ------------------------------------------------------------------ standing of an entity
 
     def supersessions_at(self, entity: int, valid: Instant, upto: Instant = NOW) -> list[SupersessionRow]:
         """Return the supersessions of an entity that hold at an instant, as believed at `upto`."""
@@ -682,7 +682,7 @@ class Facts:
         parts = [(start, stop, self.standing(entity, start)) for start, stop in pairwise(self.edges(entity))]
         return joined(part for part in parts if part[2] not in ("stands", "not_yet"))
 
-    # ------------------------------------------------------------------ what became of an entity
+    # ------------------------------------------------------------------ falls of an entity
 
     def falls(self, asked: Mapping[int, tuple[list[Period], list[Ground]]]) -> dict[int, list[FallenPart]]:
         """Return for each entity its falls over the requested periods, as far as they count for the given links."""
@@ -932,7 +932,7 @@ class Facts:
             default=-1,
         )
 
-    # ------------------------------------------------------------------ what counts for a link
+    # ------------------------------------------------------------------ falls that count for a link
 
     def counted(self, part: FallenPart, base: int, ground: Ground) -> Iterator[tuple[Instant, Instant, Fall]]:
         """Yield the falls of a foundation that count for a link to it over a part of valid time, as (start, stop, fall).
@@ -963,7 +963,7 @@ class Facts:
         edges = {edge for start, stop, _ in self._recorded[link] for edge in (start, stop)}
         return pairwise(sorted({*part, *(edge for edge in edges if part[0] < edge < part[1])}))
 
-    # ------------------------------------------------------------------ where an entity stands
+    # ------------------------------------------------------------------ where falls may reach an entity
 
     def spans(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Return the parts of `upright`, merged where possible, with -1 for the last look: looks are ignored."""

@@ -45,7 +45,7 @@ _SAID = 0.5  # seconds within which it has done so
 
 
 def needs_upgrade(path: Path) -> bool:
-    """Return True if a folder has a store of release 0.1, even if an upgrade has already begun to change it."""
+    """Return True if a folder has a store of release 0.1, even if an upgrade has already started to change it."""
     if (path / NAME).exists():
         return False
     return (
@@ -171,7 +171,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _build(path: Path) -> OldJournal:
-    """Create the ledger of a journal beside it, and compare both. Return the journal, read to its end.
+    """Create the ledger of a journal next to it, and compare both. Return the journal, read to its end.
 
     Raises DamageError if the journal is damaged, EngineError if the disk refuses; the journal is then unchanged.
     """
@@ -203,7 +203,7 @@ def _put_in_place(path: Path) -> None:
 
 
 def _tidy(path: Path) -> None:
-    """Remove the folder that a killed upgrade may leave beside its finished ledger."""
+    """Remove the folder that a killed upgrade may leave next to its finished ledger."""
     if (path / NAME).exists():
         with contextlib.suppress(OSError):
             remove_tree(path / _FRESH)

@@ -1,8 +1,8 @@
 """Lets one writer of a store write at a time, among the threads of a process and the processes of a machine.
 
 Threads first queue in their process, in order of arrival. The thread whose turn it is then locks a file. The operating system releases that lock when a
-process ends, so a killed writer blocks nobody. Waiting does not poll: a helper thread blocks in the operating system's lock. If the lock arrives when no
-thread waits any more, the helper releases it.
+process ends, so a killed writer does not block others. Waiting does not poll: a helper thread blocks in the operating system's lock. If the lock arrives when
+no thread waits any more, the helper releases it.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ class Occurrences:
 
 
 class NumbersByKey(dict[Any, int]):
-    """Finds the number of a key, such as an id, on first use. `in` is False for a key without a number; `absent` has such keys that were looked up."""
+    """Finds the number of a key, such as an id, on first use. `in` is False for a key without a number; `absent` has such keys that were already searched."""
 
     __slots__ = ("_find", "absent")
 

@@ -51,13 +51,13 @@ KINDS = Statement("kinds", KindName)
 
 
 def counts(point: Point) -> Counts:
-    """Return the numbers of committed rows and transactions, whatever the coordinate."""
+    """Return the numbers of committed rows and transactions, at any coordinate."""
     [found] = point.rows(COUNTS if point.whole is point else COUNTS_INSIDE)
     return found
 
 
 def stats(point: Point) -> dict[str, Any]:
-    """Return counts and sizes of what is committed, whatever the coordinate."""
+    """Return counts and sizes of what is committed, at any coordinate."""
     found = counts(point)
     # within scopes: the size of contents and of the bodies of links
     [size] = point.rows(JOURNAL_BYTES if point.whole is point else BYTES_INSIDE)

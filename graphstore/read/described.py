@@ -267,7 +267,7 @@ def _absence(point: Point, what: str, id: str, standing: str) -> str:
 
 
 def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
-    """Return nodes and events by id, whatever their standing. Events come without links."""
+    """Return nodes and events by id, with any standing. Events come without links."""
     return _values(point, thing_rows(point, ids), {})
 
 
@@ -284,7 +284,7 @@ def chain_of(point: Point, ids: list[str], walked: Iterable[LinkedRow], truncate
 
 
 def shown(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
-    """Return nodes and events by id, whatever their standing. Events come with their links."""
+    """Return nodes and events by id, with any standing. Events come with their links."""
     rows = thing_rows(point, ids)
     events = [row.id for row in rows if row.is_event]
     return _values(point, rows, links_around(point, events) if events else {})
@@ -309,7 +309,7 @@ def standings(point: Point, ids: Iterable[str]) -> dict[str, Standing]:
 
 
 def thing_row(point: Point, id: str) -> Described | None:
-    """Return the row of the node or event with exactly this id, whatever its standing; None if it is not known here."""
+    """Return the row of the node or event with exactly this id, with any standing; None if it is not known here."""
     return next(iter(thing_rows(point, [id])), None) if isinstance(id, str) else None
 
 
@@ -321,7 +321,7 @@ def resolved_row(point: Point, id: str) -> tuple[Described, int]:
 
 
 def thing_rows(point: Point, ids: Iterable[str]) -> list[Described]:
-    """Return the rows of the nodes and events that are known here, whatever their standing, in the order of the ids."""
+    """Return the rows of the nodes and events that are known here, with any standing, in the order of the ids."""
     return point.rows(THINGS, ids=as_json(list(ids)), undone=point.undone)
 
 

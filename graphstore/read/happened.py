@@ -44,7 +44,7 @@ HAPPENED = Statement("happened", Occurrence)
 
 @dataclass
 class EventHistory:
-    """The occurrences of one event and of what resolved it."""
+    """Holds the occurrences of one event and of what resolved it."""
 
     own: list[Occurrence] = field(default_factory=list)
     resolving: dict[str, list[Occurrence]] = field(default_factory=dict)

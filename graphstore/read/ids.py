@@ -55,7 +55,7 @@ LINK = Statement("link", Id)
 
 
 def knows(point: Point, id: str) -> bool:
-    """Return True if a node or event has exactly this id and was recorded by `tx`, whatever became of it."""
+    """Return True if a node or event has exactly this id and was recorded by `tx`, even if it no longer stands."""
     return isinstance(id, str) and known(point, id) is not None
 
 

@@ -118,7 +118,7 @@ class Index:
         """Return the numbers of committed rows."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------------ which row holds
+    # ------------------------------------------------------------------ rows that hold
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
         """Return the row of an entity that holds at (valid, tx), or -1."""
@@ -196,7 +196,7 @@ class Index:
         undos = self.undone_by.get(self.o_tx[op]) if self.undone_by else None
         return not undos or not any(self.believed_op(undo, tx) for undo in undos)
 
-    # ------------------------------------------------------------------ how things stand
+    # ------------------------------------------------------------------ standing
 
     def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
         """Return the standing at (valid, tx) of an entity known at `tx`."""
@@ -261,7 +261,7 @@ class Index:
             return "superseded"  # a plan that was replaced before it started
         return "ended" if last >= 0 else "retracted"
 
-    # ------------------------------------------------------------------ what was taken away
+    # ------------------------------------------------------------------ removals
 
     def is_retraction(self, op: int, ent: int) -> bool:
         """Return True if an operation states that what it removed never was so."""

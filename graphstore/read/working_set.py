@@ -43,7 +43,7 @@ from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, w
 from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 
 Change = Callable[[BelievedRows, int], None]
-BESIDE = 100  # names read on either side of an unknown name, to suggest which one was meant
+BESIDE = 100  # names read on either side of an unknown name, for suggestions
 _SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 _BODY = """
 coalesce(body, 0),
@@ -342,7 +342,7 @@ class WorkingSet(Index):
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return self._database.rows(statement, values)
 
-    # ------------------------------------------------------------------ what is read
+    # ------------------------------------------------------------------ reading
 
     def _take(self, group: str, condition: str, *values: Any) -> list[int]:
         """Read rows of a group of `Mark` into its columns. Return their numbers, without rows that the transaction has added."""
@@ -492,7 +492,7 @@ class WorkingSet(Index):
     def _tuples(self, statement: str, number: int, count: int) -> list[Any]:
         return self._rows(statement, number) if number < count else []
 
-    # ------------------------------------------------------------------ what needs no whole list
+    # ------------------------------------------------------------------ answers without whole lists
 
     def saying(self, source: int, kind: str, target: int) -> list[int]:
         """Return every link ever made from `source` to `target` of a kind, in order of recording."""
@@ -740,7 +740,7 @@ class WorkingSet(Index):
         at = bisect_left(known, id)
         return known[max(0, at - BESIDE) : at + BESIDE]
 
-    # ------------------------------------------------------------------ what a transaction did
+    # ------------------------------------------------------------------ results of transactions
 
     def _visible(self, statement: str, *values: Any) -> Iterator[dict[str, Any]]:
         """Yield the heads of chain lines found by a statement that belong to this line of belief."""
@@ -831,7 +831,7 @@ class WorkingSet(Index):
             {},
         )
 
-    # ------------------------------------------------------------------ how things stand
+    # ------------------------------------------------------------------ standing
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Return True if a supersession of the entity holds at (valid, tx)."""
@@ -923,7 +923,7 @@ class WorkingSet(Index):
         elif kind in self.resting:
             self._touch(target if kind in UPHOLDING else source)
 
-    # ------------------------------------------------------------------ growing
+    # ------------------------------------------------------------------ adding rows
 
     def lengths(self) -> Mark:
         """Return the number of rows of each group, including those of the transaction."""
