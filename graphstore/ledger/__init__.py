@@ -1,1 +1,1 @@
-"""Stores the truth of a store in one SQLite file that several processes read and write."""
+"""Keeps the ledger of a store in one SQLite file that several processes read and write."""

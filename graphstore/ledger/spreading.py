@@ -452,7 +452,7 @@ class Spreading:
         return {entity for entity in plain if not facts.dependants(entity)}
 
     def _take_over(self, entity: int, ground: Ground) -> None:
-        """Take the shaky time of a foundation over for such a leaf, without computing single falls."""
+        """Mark a leaf (see `_leaves`) as shaky where its foundation is, without computing single falls."""
         arrived = _common(self._facts.shaky[ground.other], [ground[1:3]])
         standing = [part[:2] for part in self._facts.upright(entity)]
         self._taken_over.setdefault(entity, []).extend(_common(arrived, _fewest(standing)))

@@ -453,7 +453,7 @@ class Facts:
         return {source for source, kind in self._replacers[entity] if kind == "corrects"}
 
     def is_exempt(self, entity: int, fall: Fall, root: int) -> bool:
-        """Return True if an entity replaces `root`, so that this fall of `root` spares it: one outside `NEVER_SO`, or the entity's own correction."""
+        """Return True if an entity replaces `root` and its fall does not shake it: one outside `NEVER_SO`, or the entity's own correction."""
         if entity not in self.replacers(root):
             return False
         return fall.word not in NEVER_SO or (fall.word == "corrected" and entity in self._correctors(root))

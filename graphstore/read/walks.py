@@ -145,7 +145,8 @@ def path(
     direction: Direction = "out",
     depth: int | None = None,
 ) -> Chain:
-    """Return the path along links whose `valid_from` never goes back that has the fewest hops, or the earliest arrival. Raises NotFoundError when there is none."""
+    """Return the path along links whose `valid_from` never decreases that has the fewest hops or the earliest arrival. Raises NotFoundError if there is
+    none."""
     if by not in BESTS:
         raise InvalidError.choice("way to choose a path (by=)", by, BESTS)
     ground, kinds = WalkGround(point), _kept(kinds)
@@ -181,7 +182,7 @@ def paths(
     limit: int = 100,
     depth: int = 10,
 ) -> list[Chain]:
-    """Return all paths along links whose `valid_from` never goes back that pass no thing twice, by (hops, order, arrival, link ids)."""
+    """Return all paths along links whose `valid_from` never decreases and that visit no thing twice, by (hops, order, arrival, link ids)."""
     ground, kinds = WalkGround(point), _kept(kinds)
     at_least_one("limit", limit)
     at_least_one("depth", depth)

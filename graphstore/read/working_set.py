@@ -517,7 +517,7 @@ class WorkingSet(Index):
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
     def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken, Instant]]:
-        """Return the parts stated of values of a slot that do not hold, within a period. Each has its entity, the part, and the start of what is stated."""
+        """Return the pieces stated of values of a slot that bounds have removed, within a period. Each has its entity and first stated valid_from."""
         known = {*dict.keys(self.taken), *dict.keys(self.now_of)}
         looked_at = {
             ent for ent in known if ent < len(self.key) and self.slot_of(ent) == slot
@@ -791,7 +791,7 @@ class WorkingSet(Index):
         return rows, [number("link_period", row) for head in heads for row, _ in head.get("link_closed", ())]
 
     def taken_at(self, tx: Instant) -> dict[int, tuple[list[Taken], list[Taken]]]:
-        """Return the entities whose parts stated but not holding were changed by a transaction, each with these parts before and after it."""
+        """Return the entities of which a transaction changed the pieces removed by bounds, each with these pieces before and after it."""
         found: dict[int, tuple[list[Taken], list[Taken]]] = {}
         ents: set[int] = set()
         for head in self._visible(_HEADS, tx):
@@ -1068,7 +1068,7 @@ class WorkingSet(Index):
         self._undo.append(partial(self._reopen, self.k_end, self.k_close, row))
 
     def set_taken(self, ent: int, pieces: list[Taken]) -> None:
-        """Set the parts that are stated of an entity but do not hold."""
+        """Set the pieces stated of an entity that bounds have removed, so that they do not hold."""
         before = self.taken.get(ent)
         self.taken[ent] = pieces
         back = (
