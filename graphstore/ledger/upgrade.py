@@ -4,7 +4,7 @@ The order of the steps decides what a killed upgrade leaves:
 
 1. `upgrading/ledger.db` is filled and compared with the journal. Killed: the upgrade starts again, because release 0.1 may write to the journal until step 2.
 2. `journal` is renamed to `journal-0.1`. From then on release 0.1 finds no store in the folder, and `upgrading/ledger.db` is known to be whole. Killed: the
-  upgrade continues with step 3.
+   upgrade continues with step 3.
 3. `upgrading/ledger.db` is renamed to `ledger.db`.
 
 The whole upgrade holds the lock by which release 0.1 excluded other writers.
