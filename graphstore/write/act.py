@@ -1,4 +1,4 @@
-"""One verb in a transaction: which things its ids name, which ids are free, and the node it returns."""
+"""Resolve ids and times for one verb in a transaction, and build the nodes and links that the verb returns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECOND = 1_000_000
 
 
 def new_id(index: WorkingSet) -> str:
-    """Return an id that nothing has."""
+    """Return a random id that no thing has yet."""
     return drawn(random_64, index.ids)
 
 
@@ -42,22 +42,23 @@ class Act:
 
     @property
     def index(self) -> WorkingSet:
-        """Return what the transaction reads from: another index once it has left the rows."""
+        """Return the working set of the transaction. It changes when the transaction stops reading the stored rows."""
         return self.work.index
 
     def sight(self) -> WorkingSight:
-        """Return the store as the verb leaves it."""
+        """Return a view of the store that includes the changes of this verb."""
         return WorkingSight(self.core, self.work.tx, self.work.tx)
 
     def time(self, value: TimeLike, what: str) -> Instant:
-        """Return the instant a caller gave; "now" is the transaction's instant."""
+        """Return the instant that a caller gave. "now" is the transaction's instant."""
         at = resolve(value, what, self.work.tx, partial(self.core.snapshots, self.work.tx))
         if self.work.call is not None:
             self.work.call.times[what] = at
         return at
 
     def transaction(self, value: TimeLike) -> Instant:
-        """Return the instant of the transaction a caller means: exactly that, or the only one within the second that a time without a fraction names."""
+        """Return the instant of the transaction that a caller means. A time without a fraction stands for the only transaction within that second; several raise
+        ConflictError."""
         index = self.index
         at = resolve(
             value,
@@ -77,11 +78,11 @@ class Act:
         return within[0] if within else at
 
     def trust(self, source: str | None = None) -> Trust:
-        """Return the trust of the store, the writer being `source`, else the transaction's author."""
+        """Return the trust rules of the store for this writer: `source` if given, else the transaction's author."""
         return Trust(self.core, self.work.author, source)
 
     def free_id(self, id: str) -> str:
-        """Return an id that a caller wants for something new. Raises ConflictError when it is taken."""
+        """Return the id that a caller wants for a new thing. Raises ConflictError if the id is in use."""
         name = printable("id", text_of("id", id))
         if name in self.index.ids:
             raise ConflictError(
@@ -90,7 +91,7 @@ class Act:
         return name
 
     def known(self, id: str, node: bool = False) -> int:
-        """Return the entity that a whole id, or a `{id}-v{n}`, names. With `node`, an event raises InvalidError."""
+        """Return the entity with a full id, or with a reference `{id}-v{n}`. With `node`, an event raises InvalidError."""
         ent: int = self.index.ids.get(id, -1) if isinstance(id, str) else -1
         if ent < 0:
             ent, _ = self.sight().resolve(id)
@@ -102,7 +103,7 @@ class Act:
         return ent
 
     def expect(self, ent: int, number: int | None) -> None:
-        """Raise ConflictError when another version of a node holds now than the caller expects, None for any; where none holds, its last one counts."""
+        """Raise ConflictError unless version `number` of a node holds now. If no version holds, its last version is compared. None accepts any version."""
         if number is None:
             return
         at_least_one("if_number", number)
@@ -129,7 +130,7 @@ class Act:
             )
 
     def known_link(self, id: str) -> int:
-        """Return the link a whole id names."""
+        """Return the link with a full id. Raises NotFoundError if there is none."""
         index = self.index
         if not isinstance(id, str):
             raise InvalidError(f"link_id {id!r} is no text. Give a str.")
@@ -149,9 +150,9 @@ class Act:
         op: int,
         body: Callable[[int], Json] | None = None,
     ) -> None:
-        """Record where an operation, about to describe an entity over `spans`, says another content than what was said there last.
+        """Record over which periods an operation changes the content last stated there. Call it before the operation describes an entity over `spans`.
 
-        `body` gives the body of a version, if the caller has read some.
+        `body` reads the body of a version, if the caller has cached some.
         """
         read = body or self.body
         found: list[Period] = []
@@ -166,13 +167,13 @@ class Act:
             self.work.turn(ent, part, op)
 
     def written(self, ent: int, row: int, body: Json) -> Node:
-        """Return the node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
+        """Return the node that a verb has changed: by the row that holds now if the verb wrote its version, else by `row`."""
         index = self.index
         now = index.find(ent, self.work.tx, self.work.tx)
         return self.shown(ent, now if now >= 0 and index.r_ver[now] == index.r_ver[row] else row, body)
 
     def shown(self, ent: int, row: int, body: Json | None = None) -> Node:
-        """Return a node as one of its rows describes it. `body`: that of the row, if the caller has it."""
+        """Return a node as one of its rows describes it. `body`: the body of that row, if the caller has it."""
 
         def make() -> Node:
             sight = self.sight()
@@ -183,11 +184,11 @@ class Act:
         return self.work.answer(Node, make, id=index.names[ent], number=index.v_num[index.r_ver[row]])
 
     def linked(self, rows: list[int]) -> list[Link]:
-        """Links as a verb leaves them, by their rows."""
+        """Return links, by their rows, as the verb leaves them."""
         sight: list[WorkingSight] = []
 
         def make(row: int) -> Link:
-            if not sight or sight[0].index is not self.index:  # the transaction has left the rows meanwhile
+            if not sight or sight[0].index is not self.index:  # the working set was replaced
                 sight[:] = [self.sight()]
             return sight[0].link(row)
 

@@ -1,6 +1,6 @@
-"""Borrowed bounds: what is stated of a thing holds, but for where a successor, a correction or another value of its slot takes its place.
+"""Borrowed bounds: a statement holds except where a successor, a correction or another value of its slot takes its place.
 
-What a bound takes is kept (`Transaction.keep`). When the bound goes, what holds follows from the statements that remain, in whatever order they were recorded.
+A bound keeps what it takes (`Transaction.keep`). When the bound is withdrawn, the remaining statements determine what holds, in whatever order they were recorded.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, ov
 from graphstore.write.linking import LinkClaim, LinkEnds, Linking
 
 MINTED = ("supersedes", "transition", "contradicts")
-"""The kinds of link that the store makes from a value of a slot to the one before it."""
+"""The kinds of link that the store itself makes from a value of a slot to the value before it."""
 
 
 class StatedValue(NamedTuple):
-    """Holds what is stated of a value of a slot over a part of its period.
+    """Holds one statement of a value of a slot over a part of its period.
 
     Args:
-        row: the row by which it holds there; -1 where it does not.
-        start: since when the value is stated.
+        row: the row by which the value holds there; -1 if it does not hold there.
+        start: the first instant at which the value is stated.
     """
 
     ent: int
@@ -40,13 +40,13 @@ class Bounds(Linking):
     # ------------------------------------------------------------------ withdrawing
 
     def let_go(self, new: int, span: Period, stated: list[Period], gone: Iterable[Period]) -> None:
-        """Withdraw over a period the supersessions and corrections by a thing, and give back what they and its place in a slot took.
+        """Withdraw the supersessions and corrections by thing `new` over a period. Give back what they and its place in a slot took.
 
         Args:
-            stated: what was stated of the thing over the period before.
-            gone: the parts over which it held.
+            stated: the periods over which the thing was stated before.
+            gone: the periods over which the thing held.
 
-        Raises ConflictError when one of the links was recorded by a more trusted author.
+        Raises ConflictError if a more trusted author recorded one of the links.
         """
         index = self.index
         slot, regions = index.slot_of(new), [*gone]
@@ -63,7 +63,7 @@ class Bounds(Linking):
                 first = index.stated_start(old)
                 follows = new > old and bool(stated) and (first is None or stated[0][0] >= first)
                 if slot is not None and index.slot_of(old) == slot and follows:
-                    # where the new one did not win, the old one does not either
+                    # where the new value did not win, the old one does not either
                     regions += [*without_all(part, stated), *self._in_the_way(old, part)]
                 else:
                     self.give_back(old, part)
@@ -71,9 +71,9 @@ class Bounds(Linking):
             self.settle(slot, regions)
 
     def unlink(self, link: int, span: Period) -> None:
-        """Unlink a supersession or a correction over a period, with what was minted beside it, and give back what it took.
+        """Unlink a supersession or a correction over a period, with the links minted with it, and give back what it took.
 
-        Raises ConflictError where another value of the slot holds what would come back.
+        Raises ConflictError if another value of the slot holds where a value would come back.
         """
         old = self.index.l_tgt[link]
         for part in self._withdraw(link, span):
@@ -101,7 +101,7 @@ class Bounds(Linking):
         return gone
 
     def _unmint(self, link: int, span: Period) -> None:
-        """Unlink over a period what the store minted of a link."""
+        """Unlink a link over a period where the store minted it."""
         index = self.index
         for row in self._over(link, span):
             part = overlap(self._held(row), span)
@@ -116,9 +116,9 @@ class Bounds(Linking):
         return bool(self.index.c_by[self.index.k_claim[row]] == "store")
 
     def give_back(self, old: int, freed: Period) -> None:
-        """Let what is kept of a thing over a period hold again, where no other bound is."""
+        """Restore what is kept of a thing over a period, except where another bound still applies."""
         index = self.index
-        if index.is_event[old]:  # it comes back whole
+        if index.is_event[old]:  # an event comes back whole
             for ver, start, stop in [] if self.limits(old, ALWAYS) else [*index.taken.get(old, ())]:
                 self._restore(old, ver, (start, stop))
             return
@@ -137,7 +137,7 @@ class Bounds(Linking):
         self.enforce(old)
 
     def limits(self, ent: int, period: Period) -> list[Period]:
-        """Return the parts of a period over which a supersession or a correction keeps a thing from holding."""
+        """Return the parts of a period over which a supersession or a correction prevents a thing from holding."""
         index, found = self.index, list[Period]()
         slot = index.slot_of(ent)
         kinds = ("corrects",) if index.is_event[ent] else ("supersedes", "corrects")
@@ -156,7 +156,7 @@ class Bounds(Linking):
     # ------------------------------------------------------------------ corrections
 
     def enforce(self, ent: int) -> None:
-        """Keep what a thing corrects, and the thing itself where it is corrected, from standing together with the other."""
+        """Apply the corrections that start or end at a thing, so that no two things hold together that correct each other."""
         index = self.index
         for side in (index.out, index.into):
             for link in index.of_kinds(side, ent, ("corrects",)):
@@ -166,7 +166,7 @@ class Bounds(Linking):
     # ------------------------------------------------------------------ slots
 
     def keep(self, old: int, gone: list[Taken], op: int, by: int, spans: list[Period]) -> None:
-        """Keep what another thing takes of a thing over some periods, and let the other values of its slot have that time."""
+        """Keep what thing `by` takes of thing `old` over some periods. The other values of its slot compete for that time."""
         super().keep(old, gone, op, by, spans)
         index, slot = self.index, self.index.slot_of(old)
         if slot is None:
@@ -176,16 +176,16 @@ class Bounds(Linking):
         self.settle(slot, regions, op, by if index.slot_of(by) == slot else -1)
 
     def _in_the_way(self, ent: int, period: Period) -> list[Period]:
-        """Return where a value may keep others of its slot from holding, though it does not hold there itself."""
+        """Return the parts of a period over which a value may block others of its slot although it does not hold there."""
         index = self.index
         return index.ended_over(ent, period) + (
             index.stated_over(ent, period) if index.has_given_end(ent) else []
         )
 
     def settle(self, slot: tuple[str, str], regions: Iterable[Period], op: int = -1, new: int = -1) -> None:
-        """Let the value hold in a slot that the statements on it determine, over some periods.
+        """Make the value hold in a slot, over some periods, that the statements about the slot determine.
 
-        `new`: a value whose rows lie over those of others that it takes the time of.
+        `new`: a value whose rows overlap rows whose time it takes; -1 for none.
         """
         index, op = self.index, self._operation if op < 0 else op
         won: list[StatedValue] = []
@@ -208,13 +208,13 @@ class Bounds(Linking):
             self.enforce(ent)
 
     def _rows_in(self, slot: tuple[str, str], period: Period, new: int) -> list[int]:
-        """Return the rows that hold in a slot over a part of a period. `new`: see `settle`."""
+        """Return the rows that hold in a slot over any part of a period. `new`: see `settle`."""
         index = self.index
         mine = index.over(index.now_of[new], period) if new >= 0 else []
         return list(dict.fromkeys([*index.over(index.held(slot), period), *mine]))
 
     def _statements(self, slot: tuple[str, str], region: Period, new: int) -> list[StatedValue]:
-        """Return what is stated of the values of a slot over a period."""
+        """Return the statements about the values of a slot over a period."""
         index, found = self.index, list[StatedValue]()
         for row in self._rows_in(slot, region, new):
             part, ent = overlap((index.r_from[row], index.r_to[row]), region), index.r_ent[row]
@@ -227,9 +227,9 @@ class Bounds(Linking):
         return found
 
     def _winners(self, stated: list[StatedValue], region: Period) -> list[StatedValue]:
-        """Return what holds in a slot over the parts of a period, but for where a supersession or a correction is the bound.
+        """Return which statement holds over each part of a period in a slot. Supersessions and corrections bound them.
 
-        A value with a given end wins over every value recorded before it; of the others the one that begins last, then the one recorded last.
+        A value with a given end wins over all values recorded before it. Of the others the latest start wins, then the latest recorded.
         """
         index = self.index
         if all(one.row >= 0 for one in stated):
@@ -273,7 +273,7 @@ class Bounds(Linking):
         return [] if one.row >= 0 else self.limits(one.ent, one.part)
 
     def _restore(self, ent: int, ver: int, part: Period, op: int = -1) -> None:
-        """Let a kept statement hold again over a period. The links by which the store said what took its place end there."""
+        """Make a kept statement hold again over a period, and remove that period from what is kept."""
         index, work = self.index, self.work
         op = self._operation if op < 0 else op
         pieces = index.taken.get(ent, ())
@@ -287,7 +287,7 @@ class Bounds(Linking):
         work.restore(ent, ver, part, op)
 
     def _link_neighbours(self, slot: tuple[str, str], won: StatedValue, op: int) -> None:
-        """Link a value that holds again with the values around it: the newer one supersedes the one before it."""
+        """Link a value that holds again with its neighbours in time: the newer one supersedes the older one."""
         index = self.index
         held = index.held(slot)
         for link in index.of_kinds(index.into, won.ent, MINTED):
@@ -304,7 +304,7 @@ class Bounds(Linking):
             self.mint(won.ent, index.r_ent[before], start, LinkClaim(), op)
 
     def mint(self, new: int, old: int, since: Instant, claim: LinkClaim, op: int) -> None:
-        """Link the value of a slot with the one whose time it takes from an instant on, unless that began later or a link says so already."""
+        """Link a slot's value to the value whose time it takes from `since` on. Does nothing if `old` began later or such a link exists."""
         index = self.index
         kept = [(start, stop) for ver, start, stop in index.taken.get(old, ()) if ver != ENDED]
         if new == old or not any(start <= since < stop for start, stop in kept):

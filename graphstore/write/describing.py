@@ -1,4 +1,4 @@
-"""Describing a node again: `revise` puts a description over a time, `amend` changes fields of what stands there. Only what differs is written."""
+"""Describe a node again: `revise` writes a description over a time, `amend` changes fields of the existing ones. Only differences are written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Revise(Verb[Node]):
     }  # fmt: skip
 
     def apply(self, act: Act) -> Node:
-        """Put the description over the period, where it says something else than what is there."""
+        """Write the description over the parts of the period where it differs from what is believed there."""
         index, work, source = act.index, act.work, self.source
         ent = act.known(self.id, node=True)
         refuse_forgotten(index, ent)
@@ -152,14 +152,14 @@ class Amend(Verb[Node]):
 
 
 class _Describing:
-    """What is believed of one node while it is described again. Each body is read once."""
+    """Reads what is believed of one node while it is described again. Each body is read once."""
 
     def __init__(self, act: Act, ent: int) -> None:
         self.act, self.index, self.ent = act, act.index, ent
         self._bodies: dict[int, Json] = {}
 
     def body(self, ver: int) -> Json:
-        """Return the body of a version; {} of -1, where all that was told of the node came and went in one transaction."""
+        """Return the body of a version; {} for -1: all versions of the node were added and removed in one transaction."""
         if ver < 0:
             return {}
         found = self._bodies.get(ver)
@@ -168,14 +168,14 @@ class _Describing:
         return found
 
     def rows(self, spans: Sequence[Period]) -> list[int]:
-        """Return the rows believed over some of these periods, by valid time."""
+        """Return the rows believed over any of these periods, by valid time."""
         over, now = self.index.over, self.index.now_of[self.ent]
         if len(spans) == 1:
             return over(now, spans[0])
         return list(dict.fromkeys(row for span in sorted(spans) for row in over(now, span)))
 
     def kept(self, spans: Sequence[Period]) -> list[Taken]:
-        """Return what is stated over some of these periods and does not hold, as another thing sets a bound there."""
+        """Return what is stated over any of these periods but does not hold, since another thing sets a bound there."""
         return [
             (ver, *part)
             for ver, start, stop in self.index.taken.get(self.ent, ())
@@ -185,7 +185,7 @@ class _Describing:
         ]
 
     def keep(self, ver: int, spans: Sequence[Period], bounded: Sequence[Period]) -> None:
-        """State a version over periods, and keep it where another thing sets a bound."""
+        """State a version over periods. Over the `bounded` ones it is kept and does not hold, since another thing sets a bound there."""
         pieces = self.index.taken.get(self.ent, ())
         left = [(other, *part) for other, start, stop in pieces for part in without_all((start, stop), spans)]
         left += [(ver, *part) for part in bounded]
@@ -193,13 +193,13 @@ class _Describing:
             self.act.work.set_taken(self.ent, left)
 
     def left_alone(self, rows: list[int]) -> Node:
-        """Return the node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
+        """Return the node if nothing had to be written: by the row that holds now if it is among `rows`, else by the last of them."""
         tx = self.act.work.tx
         now = self.index.find(self.ent, tx, tx)
         return self.act.shown(self.ent, now if now in rows else rows[-1])
 
     def kept_source(self, versions: Sequence[int], trust: Trust) -> str | None:
-        """Return the source of what ranks highest among versions, of equals the latest; None when the writer ranks lower, or for -1 alone (see `body`)."""
+        """Return the source of the highest-ranked version; among equals, of the latest. None if the writer ranks lower, or if -1 is the only version (see `body`)."""
         index = self.index
         if max(versions) < 0:
             return None
@@ -219,7 +219,7 @@ class _Describing:
 
 
 def _alike(there: Json, body: Json, text: bool, source: bool) -> bool:
-    """Return True if a version says all of a description: its content and tags, and its text and source where they were given."""
+    """Return True if a version has the same content and tags as a description. Text and source are compared only if they were given."""
     return (
         there.get("tags", []) == body.get("tags", [])
         and (not text or there.get("text") == body.get("text"))

@@ -1,4 +1,4 @@
-"""Recording a link: whether it exists already, is allowed, or closes a cycle; and the validity a supersession takes."""
+"""Record links: find an existing one, refuse one that is not allowed or closes a cycle, and take the validity that a supersession takes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from graphstore.write.trust import Trust
 
 T = TypeVar("T")
 Wanted = tuple[Instant | None, Instant]
-"""The period that a link is said for; None: from when its kind begins by itself."""
+"""The period of a link as a caller gives it. None as its start: the default start of the kind."""
 
 
 class LinkEnds(NamedTuple):
-    """The ends and the kind of a link, as entity numbers."""
+    """Holds the ends and the kind of a link. The ends are entity numbers."""
 
     source: int
     kind: Kind
@@ -34,18 +34,18 @@ class LinkEnds(NamedTuple):
 
 @dataclass
 class LinkClaim:
-    """The attributes of a link besides its ends and its period."""
+    """Holds the attributes of a link other than its ends and its period."""
 
     reason: str | None = None
     strength: int | None = None
     created_by: str = "user"
     metadata: Json = field(default_factory=dict)
     inferred: bool = False
-    history: bool = False  # one end was made from the other as that was
-    id: str | None = None  # the id wanted for a new link
+    history: bool = False  # one end was made from the other as that was then
+    id: str | None = None  # the id requested for a new link
 
     def body(self) -> Json:
-        """Return the body for the journal; empty without reason and metadata."""
+        """Return the body for the journal; empty without a reason and metadata."""
         fields: Json = {} if self.reason is None else {"reason": self.reason}
         if self.metadata:
             fields["metadata"] = self.metadata
@@ -53,17 +53,17 @@ class LinkClaim:
 
 
 class Linking:
-    """The links of one transaction."""
+    """Records the links of one transaction."""
 
     def __init__(
         self, core: Core, work: Transaction, *, source: str | None = None, verb: str = "link", op: int = -1
     ) -> None:
-        """Begin.
+        """Start with the settings that all links share.
 
         Args:
-            source: of whom is said what takes time from others; None for the author of the transaction.
-            verb: the operation that each link is recorded with.
-            op: an operation that records all links, in place of one for each.
+            source: the source of what takes time from others; None for the author of the transaction.
+            verb: the verb of the operation that records each link.
+            op: one operation that records all links; -1 to record one operation for each link.
         """
         self.core = core
         self.index = core.index
@@ -72,11 +72,11 @@ class Linking:
         self._verb, self._operation = verb, op
 
     def kind(self, name: str) -> Kind:
-        """Return a kind by its canonical name."""
+        """Return a kind of link by its canonical name."""
         return self.core.vocabulary.kinds[name]
 
     def say(self, ends: LinkEnds, since: Instant | None, until: Instant, claim: LinkClaim) -> int:
-        """Record `source kind target` from `since` on, or from when its kind begins by itself; what the kind does to its ends is done. Returns the row."""
+        """Record `source kind target` from `since` on, with the effects of its kind on the ends. None: the default start of the kind. Returns the row."""
         if ends.kind.name == "supersedes":
             return self.supersede(ends.source, ends.target, claim, since=since, until=until)
         if ends.kind.name == "corrects":
@@ -89,9 +89,9 @@ class Linking:
     def supersede(
         self, new: int, old: int, claim: LinkClaim, *, since: Instant | None = None, until: Instant = OPEN
     ) -> int:
-        """Record `new supersedes old`, and take from `old` its validity from then on. Returns the link's row.
+        """Record `new supersedes old`, and end the validity of `old` from then on. Returns the link's row.
 
-        Without `since` from the start of `new`. Said again it is the same link, and what was described anew of `old` since is taken too.
+        Without `since`, it applies from the start of `new`. Repeating it keeps the same link and also takes what was described of `old` since.
         """
         index = self.index
         begun = index.start(new, self.work.tx)
@@ -107,7 +107,7 @@ class Linking:
         cut = start if started is None else max(start, started)
         if since is None and until == OPEN and started is not None and not is_event:
             if started > self.work.tx:
-                cut = started  # a plan: all of it is replaced
+                cut = started  # a plan: replace all of it
             else:
                 stop = self._resumes(new, old, cut)
         if cut >= until:
@@ -128,7 +128,7 @@ class Linking:
         return rows[0]
 
     def _resumes(self, new: int, old: int, cut: Instant) -> Instant:
-        """Return when the old thing holds again: at the given end of its successor, where it is stated for longer; else never."""
+        """Return when the old thing holds again: at the given end of its successor, if it is stated beyond that; else OPEN."""
         index = self.index
         if not index.has_given_end(new):
             return OPEN
@@ -136,9 +136,9 @@ class Linking:
         return end if end > cut and index.stated_over(old, (end, OPEN)) else OPEN
 
     def _supersede_again(self, there: list[int], ends: LinkEnds, said: Wanted, claim: LinkClaim) -> list[int]:
-        """Return the rows of a supersession that is there already; what the store minted becomes the caller's.
+        """Return the rows of an existing supersession. Rows that the store minted become the caller's.
 
-        Raises ConflictError for other attributes, or another date: what was taken by it would have to be given back or taken anew.
+        Raises ConflictError for other attributes or another date: what it took would have to be given back or taken again.
         """
         index = self.index
         first, last = index.k_from[there[0]], index.k_to[there[-1]]
@@ -153,7 +153,7 @@ class Linking:
         return sorted(rows, key=index.k_from.__getitem__)
 
     def _take(self, row: int, *, is_new: bool) -> None:
-        """Take from the old one what it has over the period of a row that supersedes it."""
+        """Stop believing the superseded thing over the period of a row that supersedes it."""
         index = self.index
         link, held = index.k_link[row], self._held(row)
         old = index.l_tgt[link]
@@ -166,11 +166,12 @@ class Linking:
         self.keep(old, self.work.stop_believing(old, held, op), op, index.l_src[link], [held])
 
     def keep(self, old: int, gone: list[Taken], op: int, by: int, spans: list[Period]) -> None:
-        """Keep what another thing takes of a thing over some periods, to come back when the bound goes. `op`: the operation, or -1."""
+        """Keep what thing `by` takes of thing `old` over some periods, to restore it when the bound is withdrawn. `op`: the operation, or -1."""
         self.work.keep(old, gone)
 
     def correct(self, new: int, old: int, span: Period, reason: str | None) -> None:
-        """Take back the old thing over the part of `span` that the new one is stated for; an event whole. Raises ConflictError for what a more trusted source said."""
+        """Stop believing the old thing over the part of `span` for which the new one is stated; an event is taken back whole. Raises ConflictError if a more trusted source
+        recorded it."""
         index, work = self.index, self.work
         spans = index.stated_over(new, span)
         if index.is_event[old] and spans:
@@ -185,17 +186,16 @@ class Linking:
             self.keep(old, [], -1, new, spans)
 
     def join(self, ends: LinkEnds, span: Wanted, claim: LinkClaim) -> int:
-        """Return the row of the link: of those this call wrote the last, else the one that says so already.
+        """Record a link over a period. Returns the last row written, or the row that already states the link.
 
-        Over a time of which it is said already with the same attributes nothing is written. What is written is a period of a link that overlaps or
-        touches it, else of a new link.
+        Writes nothing over times for which a link with the same attributes exists. Else it extends a link that overlaps or touches the period, or adds a new one.
         """
         return self._join(ends, self._period(ends, span), span[0], self._alike(ends, self.work.tx), claim)
 
     def _join(
         self, ends: LinkEnds, period: Period, since: Instant | None, alike: list[int], claim: LinkClaim
     ) -> int:
-        """See `join`. `alike`: the rows of a link with these ends that overlap or touch the period."""
+        """Implement `join`. `alike`: the believed rows of links with these ends."""
         index = self.index
         if ends.source == ends.target:
             raise InvalidError(f"{index.names[ends.source]!r} cannot be linked to itself.")
@@ -229,8 +229,8 @@ class Linking:
         return begins, until
 
     def begins(self, ends: LinkEnds) -> Instant:
-        """Return when a link begins to hold whose start is not given: one that states what rests on what, or what caused it, at the start of its
-        dependant; a correction at the start of what corrects."""
+        """Return the default start of a link. For a dependency or a cause it is the start of the dependant. For a correction it is the start of what corrects; else the
+        transaction's instant."""
         index, tx = self.index, self.work.tx
         if not (ends.kind.causal or ends.kind.rests or ends.kind.name == "corrects"):
             return tx
@@ -238,7 +238,7 @@ class Linking:
         return tx if start is None else start
 
     def _unsaid(self, there: list[int], ends: LinkEnds, period: Period, claim: LinkClaim) -> list[Period]:
-        """Return the parts of a period over which a claim has to be written. Raises ConflictError where other attributes hold that do not give way."""
+        """Return the parts of a period over which a claim must be written. Raises ConflictError where other attributes hold that it does not replace."""
         stated = [row for row in there if self._states(row, claim)]
         for row in there:
             if row not in stated and not self._gives_way(row, claim):
@@ -246,7 +246,7 @@ class Linking:
         return without_all(period, map(self._held, stated))
 
     def _touched(self, alike: list[int], period: Period, claim: LinkClaim) -> int:
-        """Return the link of these rows that ends where a period begins, or begins where it ends; -1: none, or another id is wanted."""
+        """Return the link among these rows whose period touches `period`; -1 if there is none or the caller wants another id."""
         index = self.index
         for row in alike:
             name = index.l_name[index.k_link[row]]
@@ -276,22 +276,22 @@ class Linking:
         place = work.body(body) if body else (0, 0)
         said = claim.strength or 0, int(claim.inferred), int(claim.history), claim.created_by
         made = index.add_claim(link, number, said, place, op)
-        if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
+        if index.o_len[op] == 0:  # the body of the claim contains the reason of the operation
             index.o_pos[op], index.o_len[op] = place
         return index.open_link_row(made, span, work.tx, op)
 
     def overlapping(self, ends: LinkEnds, span: Period, tx: Instant) -> list[int]:
-        """Return the believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
+        """Return the believed rows of links with these ends that overlap a period, by valid_from. A symmetric kind matches in both directions."""
         return [row for row in self._alike(ends, tx) if overlap(self._held(row), span)]
 
     def _alike(self, ends: LinkEnds, tx: Instant) -> list[int]:
-        """Return the believed rows of a link with these ends, by valid_from."""
+        """Return the believed rows of links with these ends, by valid_from."""
         index = self.index
         rows = [row for link in of_sentence(index, *ends) for row in index.believed_link(link, tx)]
         return sorted(rows, key=index.k_from.__getitem__) if len(rows) > 1 else rows
 
     def _difference(self, rows: list[int], ends: LinkEnds, said: Wanted, claim: LinkClaim) -> str:
-        """Return the words for a link that is there otherwise than it is said."""
+        """Return the message for a link that exists with other attributes or another period."""
         index = self.index
         name = index.l_name[index.k_link[rows[0]]]
         start, stop = index.k_from[rows[0]], index.k_to[rows[-1]]
@@ -315,7 +315,7 @@ class Linking:
         )
 
     def _gives_way(self, row: int, claim: LinkClaim) -> bool:
-        """Return True if an explicit claim replaces a row: one that was inferred, or created by the store."""
+        """Return True if an explicit claim replaces a row: the row was inferred, or the store created it."""
         claimed = self.index.k_claim[row]
         minted = self.index.c_by[claimed] == "store" != claim.created_by
         return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
@@ -331,7 +331,7 @@ class Linking:
         return _attributes(claim_of(self.core, row))
 
     def _refuse_senseless(self, ends: LinkEnds, since: Instant | None, period: Period) -> None:
-        """Raise InvalidError for what runs against time, ConflictError for what would cause each other. `since`: the valid_from that was said."""
+        """Raise InvalidError for a link that contradicts the order of time. Raise ConflictError for two things that would cause each other. `since`: the valid_from given."""
         index, tx = self.index, self.work.tx
         source, kind, target = ends
         if kind.causal and not in_time(index, source, target, since, tx):
@@ -362,7 +362,7 @@ class Linking:
                 )
 
     def _refuse_cycle(self, ends: LinkEnds, tx: Instant) -> None:
-        """Raise ConflictError when the target already leads to the source by believed links of this kind, whatever their periods."""
+        """Raise ConflictError if the target already leads to the source by believed links of this kind, whatever their periods."""
         if self.closes_cycle(ends, tx):
             source, target = self.index.names[ends.source], self.index.names[ends.target]
             raise ConflictError(
@@ -385,7 +385,7 @@ class Linking:
         return next(over(source, index.into), None) is not None and leads(target, source, onward)
 
     def new_link_id(self, ends: LinkEnds | None = None) -> str:
-        """Return a link id that is not known yet. `ends`: what the link says."""
+        """Return a link id that is not in use. `ends`: the ends of the link, from which its id may be drawn."""
         names = self.index.names
         sentence = ends and (names[ends.source], ends.kind.name, names[ends.target])
         return drawn(lambda: f"lnk_{random_64()}", self.index.link_ids, sentence)
@@ -412,7 +412,7 @@ def claim_of(core: Core, row: int) -> LinkClaim:
 
 
 def leads(start: T, goal: T, onward: Callable[[T], Iterable[T]]) -> bool:
-    """Return True if steps from a start reach a goal. `onward`: where one step from something goes."""
+    """Return True if the goal can be reached from the start. `onward`: returns the neighbours one step away."""
     seen, todo = {start}, [start]
     while todo:
         for one in onward(todo.pop()):

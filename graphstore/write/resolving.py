@@ -1,4 +1,4 @@
-"""Resolving a contradiction: the decision is written into the link between the two, and the other is retracted."""
+"""Resolve a contradiction: write the decision into the link between the two things, and retract the rejected one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from graphstore.write.transaction import Transaction
 def resolve(
     core: Core, work: Transaction, contradiction: Contradiction, keep: str, reason: str
 ) -> Contradiction:
-    """Record the decision: the other is retracted and the kept one corrects it, or both stand.
+    """Record a decision: retract the rejected thing and link the kept one to it with `corrects`, or keep both.
 
-    Raises InvalidError for a `keep` that is neither, ConflictError when the contradiction is no longer as it was read.
+    Raises InvalidError if `keep` is neither of the two. Raises ConflictError if the contradiction has changed since it was read.
     """
     if not isinstance(contradiction, Contradiction):
         raise InvalidError(f"{contradiction!r} is no contradiction. Pass one that contradictions() gave.")
@@ -49,7 +49,7 @@ def resolve(
 
 
 def _ends(sight: WorkingSight, contradiction: Contradiction) -> tuple[int, int]:
-    """Return the two things, which must stand."""
+    """Return the two things. Raises ConflictError if one of them does not stand."""
     index = sight.index
     found = []
     for thing in (contradiction.source, contradiction.target):
@@ -66,7 +66,7 @@ def _ends(sight: WorkingSight, contradiction: Contradiction) -> tuple[int, int]:
 
 
 def _kept(sight: WorkingSight, ends: tuple[int, int], keep: str) -> int | None:
-    """Return the one that is right, None when both stay."""
+    """Return the thing to keep, None if both stay."""
     if keep == BOTH:
         return None
     names = [sight.index.names[ent] for ent in ends]
@@ -82,9 +82,8 @@ def _kept(sight: WorkingSight, ends: tuple[int, int], keep: str) -> int | None:
 
 
 def _open_row(sight: WorkingSight, contradiction: Contradiction, ends: tuple[int, int]) -> int:
-    """Return the row of the `contradicts` link between the two that holds now, -1 for a mere candidate. Raises ConflictError when the pair is
-    decided, or is not what it was when the contradiction was read.
-    """
+    """Return the row of the `contradicts` link between the two that holds now; -1 for a mere candidate. Raises ConflictError if the pair is already decided or has changed
+    since the contradiction was read."""
     index = sight.index
     rows = rows_between(sight, *ends)
     for row in rows:
@@ -114,7 +113,7 @@ def _open_row(sight: WorkingSight, contradiction: Contradiction, ends: tuple[int
 def _new_decision(
     linking: Linking, sight: WorkingSight, ends: tuple[int, int], decision: str, reason: str
 ) -> int:
-    """Add the link of a candidate, with the decision, over the time that both have held together."""
+    """Add a link with the decision for a candidate, from the time when both hold."""
     claim = LinkClaim(reason=reason, created_by="store", metadata={DECISION: decision})
     joined = LinkEnds(ends[0], linking.kind("contradicts"), ends[1])
     row = linking.join(joined, _free(linking, sight, joined), claim)
@@ -122,7 +121,7 @@ def _new_decision(
 
 
 def _free(linking: Linking, sight: WorkingSight, ends: LinkEnds) -> Period:
-    """Return the period from when both hold on, without the periods of an existing link."""
+    """Return the period in which both hold, without the periods of an existing link."""
     index = linking.index
     since = max(index.r_from[sight.find(ent)] for ent in (ends.source, ends.target))
     until = OPEN
@@ -135,7 +134,7 @@ def _free(linking: Linking, sight: WorkingSight, ends: LinkEnds) -> Period:
 
 
 def _decide(linking: Linking, row: int, decision: str, reason: str) -> int:
-    """Write the decision into an existing link; its other attributes stay."""
+    """Write the decision into an existing link. Its other attributes stay."""
     index, work = linking.index, linking.work
     link = index.k_link[row]
     op = work.op("resolve", index.l_name[link], reason)
@@ -147,7 +146,7 @@ def _decide(linking: Linking, row: int, decision: str, reason: str) -> int:
 
 
 def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
-    """Stop believing the other; the kept one corrects it, unless it does already."""
+    """Stop believing the other thing. Link the kept one to it with `corrects`, unless it is linked already."""
     index, work = linking.index, linking.work
     ends = LinkEnds(kept, linking.kind("corrects"), other)
     since = index.start(kept, work.tx)

@@ -1,7 +1,7 @@
-"""Shows a transaction to its own reads: what it has done so far is written as rows, and taken back before the transaction itself is written.
+"""Show a transaction to its own reads: write its changes as rows, and remove them before the transaction itself is written.
 
-The rows have the numbers that the transaction's working set has, and those that the transaction has closed again are among them: so a read finds what
-a verb finds. Each time only what was done since is written, unless a verb that failed or is under way may have changed what is there.
+The rows have the numbers of the transaction's working set. They include rows that the transaction has closed again, so a read finds what a verb finds. Each call writes
+only the changes since the last one, unless a failed or running verb may have altered those.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from graphstore.write.transaction import Composer, Progress, Transaction
 
 
 class ShownRows:
-    """Writes the rows of one open transaction, and takes them back."""
+    """Writes the rows of one open transaction, and removes them."""
 
     def __init__(self, ledger: Ledger, work: Transaction, line: LineNumbers) -> None:
         self._ledger, self._work, self._line = ledger, work, line
-        self.versions, self.operations = work.mark.versions, work.mark.ops  # how many are committed
+        self.versions, self.operations = work.mark.versions, work.mark.ops  # numbers of committed ones
         self._begun = self._shown = work.begun
-        self._may_change = False  # whether a verb was under way when this was shown
+        self._may_change = False  # True if a verb was running when this was shown
 
     @cached_property
     def search(self) -> RowSearch:
-        """Return what searches the rows that are shown. It keeps what it has read, by numbers that others may get when more is shown."""
+        """Return the search over the rows that are shown. It caches what it reads by number, and `show` may assign the numbers to other rows."""
         return RowSearch()
 
     def show(self) -> None:
-        """Write what the transaction has done. Raises EngineError when the disk refuses: nothing is shown then."""
+        """Write what the transaction has done. Raises EngineError if the disk refuses; nothing is shown then."""
         ledger, now = self._ledger, self._work.point()
         if not ledger.is_showing or self._may_change:
             ledger.hide()
@@ -51,7 +51,7 @@ class ShownRows:
         self._shown, self._may_change = now, self._work.is_deciding
 
     def hide(self) -> None:
-        """Take the rows back."""
+        """Remove the rows."""
         self._ledger.hide()
 
     def _write(self, since: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Slots: what a new value does to the values already there, and how the same value again confirms one."""
+"""Fill slots: decide what a new value does to the existing values, and when a repeated value confirms one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphstore.write.trust import Trust
 
 
 class Slot(NamedTuple):
-    """Where a value belongs: at most one of a key and scope holds at a time, whatever its kind. `kind`: that of the value."""
+    """Names the slot of a value: a key and a scope hold at most one value at a time, of any kind. `kind`: the kind of this value."""
 
     kind: str
     key: str
@@ -28,8 +28,7 @@ class Slot(NamedTuple):
 
 
 class Filling:
-    """One value put into a slot, in one transaction. `named`: what it supersedes explicitly, `corrected`: what it corrects; the value does not end
-    where one of these begins."""
+    """Puts one value into a slot, in one transaction. The value does not end where an entity of `named` (superseded explicitly) or `corrected` begins."""
 
     def __init__(
         self,
@@ -45,13 +44,13 @@ class Filling:
         self.core, self.index, self.work = act.core, act.index, act.work
         self.slot = slot
         self.named, self.corrected, self.source = named, corrected, source
-        self.stop = OPEN if stop is None else stop  # until when it is stated
+        self.stop = OPEN if stop is None else stop  # the end of the stated period
         self.rows: list[int] = []
-        self._unsure: list[Period] = []  # where a hidden value may win
+        self._unsure: list[Period] = []  # periods in which a hidden value may win
         self.spans = self._place(start, stop)
 
     def restated(self, body: Json) -> int:
-        """Return the row that holds with the same content at the start and is stated for the whole period, or -1."""
+        """Return the row that already has this content at the start and is stated for the whole period, or -1."""
         index, start = self.index, self.spans[0][0]
         for row in self.rows:
             ent = index.r_ent[row]
@@ -65,13 +64,13 @@ class Filling:
         return -1
 
     def refuse_untrusted(self) -> None:
-        """Raise ConflictError when the source would close a value of a source or author that ranks higher."""
+        """Raise ConflictError if the value would close one whose source or author ranks higher."""
         trust = Trust(self.core, self.work.author, self.source)
         for row in self._met() if trust.ranks else ():
             trust.guard(self.index.r_ent[row], self.spans)
 
     def close(self, new: int, reason: str | None, op: int) -> None:
-        """End what held there for the period of the new value, and link the value with what it replaced."""
+        """End the values that held during the period of the new value, and link the new value to what it replaced."""
         index, work = self.index, self.work
         bounds = Bounds(self.core, work, source=self.source, op=op)
         if left := without_all((self.spans[0][0], self.stop), self.spans):
@@ -92,7 +91,7 @@ class Filling:
                 self._succeed(bounds, new, ent, reason)
 
     def _succeed(self, bounds: Bounds, new: int, old: int, reason: str | None) -> None:
-        """Link the value with one that it names as what it supersedes."""
+        """Link the new value to a value that it supersedes by name."""
         index = self.index
         claim = LinkClaim(reason=reason, created_by=maker_of(self.source, self.work.author))
         row = bounds.supersede(new, old, claim)
@@ -104,7 +103,7 @@ class Filling:
             )
 
     def link_next(self, new: int, op: int) -> None:
-        """Link the next value with the new one where that ends and it begins."""
+        """Link the next value to the new value, if it begins where the new one ends."""
         index = self.index
         bounds = Bounds(self.core, self.work, source=self.source, op=op)
         for _, stop in self.spans:
@@ -113,7 +112,7 @@ class Filling:
                     bounds.mint(index.r_ent[row], new, stop, LinkClaim(), op)
 
     def _place(self, start: Instant, stop: Instant | None) -> list[Period]:
-        """Return where the value wins from `start` on: until `stop` if given, else where no value that begins later holds. Fills `rows`."""
+        """Return the periods in which the value wins from `start` on. They end at `stop` if given, else wherever a value with a later start holds. Sets `rows`."""
         index, gives_way = self.index, self.named | self.corrected
         rows = index.held((self.slot.key, self.slot.scope))
         row = rows.last_before(start + 1)
@@ -137,12 +136,12 @@ class Filling:
         return [*spans, *self._without_ended((at, OPEN), start)] if at < OPEN else spans
 
     def _without_ended(self, period: Period, start: Instant) -> list[Period]:
-        """Return the parts of a period where no value begins later that was ended: nothing holds after that."""
+        """Return the parts of a period that no later value with an explicit end blocks. Nothing holds after such an end."""
         index = self.index
         row = self.rows[0] if self.rows else -1
         covers = row >= 0 and index.r_from[row] <= start < index.r_to[row]
         if period[0] == start and not (covers and index.has_given_end(index.r_ent[row])):
-            return [period]  # no value that begins later is hidden
+            return [period]  # no value with a later start is hidden
         kept = index.kept_in((self.slot.key, self.slot.scope), period)
         bounds, ended = Bounds(self.core, self.work), list[Period]()
         for ent, (ver, *piece), begins in kept:
@@ -153,7 +152,7 @@ class Filling:
         return without_all(period, ended)
 
     def _goes_on(self, ent: int, start: Instant) -> bool:
-        """Return True if a value holds from its start, and is stated without an end: from there on nothing wins that begins earlier."""
+        """Return True if a value holds from its start and is stated without an end. After its start no value with an earlier start wins."""
         index = self.index
         if index.has_given_end(ent) or index.stated_start(ent) != start:
             return False
@@ -176,7 +175,7 @@ class Filling:
 
 
 def _same_text(held: Json, body: Json) -> bool:
-    """Return True if two descriptions with similar contents have the same text; beside contents, one text may be absent."""
+    """Return True if two descriptions with similar contents have the same text. If there is content, one text may be missing."""
     one, other = held.get("text"), body.get("text")
     if one is None or other is None:
         return one == other or bool(held["content"])
@@ -184,8 +183,9 @@ def _same_text(held: Json, body: Json) -> bool:
 
 
 def confirm(act: Act, row: int, reason: str | None, said: Json) -> None:
-    """Record a confirmation of a row; one from another source is an event that supports the thing. `said`: the `source`, and of a value that is said again
-    all that describes it."""
+    """Record a confirmation of a row. If another source confirms it, record an event that supports the thing.
+    `said`: the `source`; for a value that is stated again, also all fields that describe it.
+    """
     index, work = act.index, act.work
     ent, ver = index.r_ent[row], index.r_ver[row]
     name = index.names[ent]
@@ -195,7 +195,7 @@ def confirm(act: Act, row: int, reason: str | None, said: Json) -> None:
     source = said.get("source")
     if source is None or source == held.get("source"):
         return
-    text = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
+    text = f"{source} says so too"  # the reason is stored with the operation, so that erasing the thing erases it too
     type, body = event_of(
         CONFIRMATION, text, "system", None, source=source, fingerprint=f"{name} by {source}"
     )

@@ -1,7 +1,7 @@
 """An open transaction: changes of periods in its working set, and the line of the chain that records them.
 
-Each change is applied to the working set at once, at the transaction's instant: its own reads see it, no other coordinate does. A failed
-verb or block is rolled back to a mark. At the end the remaining changes become the line: a row opened and closed inside is never written.
+Each change is applied to the working set at once, at the transaction's instant. Only the transaction's own reads see it. A failed verb or block is rolled back to a mark.
+At the end the remaining changes become the line. A row opened and closed inside is never written.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Numbers = Sequence[int]
 
 @dataclass(slots=True)
 class HeadAndBodies:
-    """A line to be written: its head and its bodies."""
+    """Holds a line to be written: its head and its bodies."""
 
     head: dict[str, Any]
     first_op: int = 0
@@ -55,7 +55,7 @@ class HeadAndBodies:
 
 
 class Born(NamedTuple):
-    """A thing or link that a transaction made: its id, whether it is a link, and the scope of a node, or that an event says in its metadata."""
+    """Names a thing or link that a transaction added: its id, whether it is a link, and its scope. An event has the scope of its metadata."""
 
     id: str
     is_link: bool
@@ -64,15 +64,17 @@ class Born(NamedTuple):
 
 @dataclass(slots=True)
 class VerbCall:
-    """A call of a verb. `entry`: what its first operation, with that verb, records of the arguments given."""
+    """Holds a call of a verb. `entry`: returns what the first operation, of the verb given to it, records of the arguments."""
 
     entry: Callable[[str], Json]
-    first: int = -1  # the first operation; -1 before that
-    times: dict[str, Instant] = field(default_factory=dict)  # the instants given, as the verb has read them
+    first: int = -1  # the number of the first operation; -1 before it is opened
+    times: dict[str, Instant] = field(
+        default_factory=dict
+    )  # the instants given, by argument, as the verb has read them
 
 
 class Progress(NamedTuple):
-    """How much a transaction has done: when a verb begins, to be restored when it fails."""
+    """Records how much a transaction has done. A failed verb is rolled back to the progress at its start."""
 
     mark: Mark
     steps: int
@@ -86,39 +88,41 @@ class Progress(NamedTuple):
 
 
 class Transaction:
-    """The changes of one transaction. All share one instant `tx`, one author, one reason."""
+    """Holds the changes of one transaction. All share one instant `tx`, one author, one reason."""
 
     def __init__(
         self, index: WorkingSet, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
     ) -> None:
         self.index = index
         self.tx = tx
-        self.branches: list[list[Any]] = []  # operations on branches: verb, name, where one begins
-        # of each version merged from a branch: its number there, and the version
+        self.branches: list[
+            list[Any]
+        ] = []  # operations on branches: verb, name, instant at which a new branch begins
+        # versions merged from a branch: the number there, and the version here
         self.aliases: list[tuple[int, int]] = []
         self.author = author
         self.spoiled = False  # a verb was interrupted between two steps
-        # lets a block read from `index`
+        # returns a context in which a block reads from `index`
         self.on_working_set: Callable[[], AbstractContextManager[None]] = nullcontext
-        self.is_deciding = False  # whether a verb is under way that changes more than other verbs it calls
+        self.is_deciding = False  # True while a verb runs that changes more than the verbs it calls
         self._answers: list[ref[Value]] = []
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.lengths()
         self.covers: dict[
             int, list[Period]
-        ] = {}  # of rechecks that came with a merge: ranges of operations, after one, up to another
-        self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
-        # of those: link, period, operation
+        ] = {}  # coverage of rechecks that a merge carried over: ranges of operations, (after, up to]
+        self.carried = False  # operations of a branch were carried over, and rows do not show all of them
+        # links of these operations that no row shows: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
-        # things of which it was set what is kept of them, in order, each with what was kept before
+        # things whose kept statements were set, in order, each with what was kept before
         self._rekept: list[tuple[int, Sequence[Taken]]] = []
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
-        self.call: VerbCall | None = None  # the verb that opens operations now
-        # operation -> what its effects do not show of the arguments given, see `given_arguments`; in the order of operations
+        self.call: VerbCall | None = None  # the verb call that opens operations now
+        # operation -> the arguments that its effects do not show, see `given_arguments`; in the order of operations
         self.args: dict[int, Json] = {}
-        # of a bulk load: when what an operation describes begins
+        # of a bulk load: operation -> start of what it describes
         self.starts: dict[int, Instant] | None = None
         self._reason: Json = {} if reason is None else {"reason": reason}
         self.why = self.body(dict(self._reason)) if self._reason else (0, 0)
@@ -127,14 +131,14 @@ class Transaction:
     # ------------------------------------------------------------------ bodies and operations
 
     def body(self, body: Json) -> tuple[int, int]:
-        """Add a salt to a body and keep it for the line. Returns a place at which the open transaction can read it."""
+        """Add a salt to a body and keep it for the line. Returns its place (negative: only this transaction can read it) and its length."""
         body["salt"] = random_64()
         raw = dumps(body)
         self.bodies.append(raw)
         return -len(self.bodies), len(raw)
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
-        """Record one operation, with the arguments of the verb that is called. Returns its number, which the rows it opens and closes carry."""
+        """Record one operation, with the arguments of the running verb. Returns its number, which the rows it opens and closes carry."""
         pos, length = self.why if reason is None else self.reason(reason)
         op = self.index.add_op(self.tx, verb, subject, self.author, pos, length)
         if self.call is not None and self.call.first < 0:
@@ -143,7 +147,7 @@ class Transaction:
         return op
 
     def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
-        """Record an operation that another author did elsewhere, with its own reason, or else that of the transaction."""
+        """Record an operation that another author did elsewhere. Its reason defaults to that of the transaction."""
         place = self.body({**self._reason, **body}) if body else self.why
         return self.index.add_op(self.tx, verb, subject, author, *place)
 
@@ -152,35 +156,35 @@ class Transaction:
         return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
 
     def record(self, op: int, entry: Json) -> None:
-        """Record with an operation what its effects do not show of the arguments given."""
+        """Record with an operation the arguments that its effects do not show."""
         if entry:
             self.args[op] = entry
 
     def record_call(self, first: int) -> None:
-        """Record that one call opened all operations from number `first` on, where those are several."""
+        """Record that one call opened all operations from number `first` on, if there are several."""
         count = len(self.index.o_tx) - first
         if count > 1:
             self.args.setdefault(first, {})["ops"] = count
 
     def leave(self, op: int, said: Json) -> None:
-        """Record with an operation of this transaction what it says beside its reason, as the place in its trace of an event that is evicted."""
+        """Add fields to the body of an operation of this transaction, next to its reason. An evicted event leaves its place in its trace so."""
         index = self.index
         why = loads(self.bodies[-index.o_pos[op] - 1]) if index.o_len[op] else {}
         index.o_pos[op], index.o_len[op] = self.body({**why, **said})
 
     def hold(self, op: int, said: Json) -> None:
-        """Keep with an operation what the caller gave of texts and contents that no other body has."""
+        """Keep with an operation the texts and contents given by the caller that no other body contains."""
         if said:
             self.leave(op, {"args": said})
 
     def answer(self, kind: type[V], make: Callable[[], V], **known: Any) -> V:
-        """Return what a verb answers. It is made when somebody looks at more of it than its `known` fields, or when the rows are written."""
+        """Return the answer of a verb. It is completed when a caller reads more than its `known` fields, or when the rows are written."""
         answer = kind.later(self._reading(make), **known)
         self._answers.append(ref(answer))
         return answer
 
     def _reading(self, make: Callable[[], V]) -> Callable[[], V]:
-        """Return what makes an answer from what the transaction has read, whenever that is asked for."""
+        """Return a function that makes an answer from what the transaction has read, at any later time."""
 
         def make_answer() -> V:
             with self.on_working_set():
@@ -189,7 +193,7 @@ class Transaction:
         return make_answer
 
     def complete(self) -> None:
-        """Make the answers that are still held. To be called before anything changes."""
+        """Complete the answers that callers still hold. Call this before anything changes."""
         for held in self._answers:
             answer = held()
             if answer is not None:
@@ -212,7 +216,7 @@ class Transaction:
         )
 
     def back(self, point: Progress) -> None:
-        """Roll back to `point`; the transaction goes on."""
+        """Roll back to `point`. The transaction continues."""
         del self._rekept[point.rekept :]
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
@@ -224,11 +228,11 @@ class Transaction:
         self.index.undo(point.mark, point.steps)
 
     def kept_before(self, point: Progress) -> dict[int, Sequence[Taken]]:
-        """Return what was kept at a `point` of the things of which that was set since."""
+        """Return what was kept at a `point` of each thing whose kept statements were set since."""
         return dict(reversed(self._rekept[point.rekept :]))
 
     def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
-        """Return the things and links that were made so far. `raw` reads a body."""
+        """Return the things and links added so far. `raw` reads a body, given its place and length."""
         index = self.index
         found = []
         for ent in range(self.mark.entities, len(index.names)):
@@ -243,7 +247,7 @@ class Transaction:
 
     @property
     def empty(self) -> bool:
-        """Return True if nothing was done."""
+        """Return True if the transaction has no operation."""
         return len(self.index.o_tx) == self.mark.ops
 
     # ------------------------------------------------------------------ periods of versions
@@ -267,9 +271,9 @@ class Transaction:
         return gone
 
     def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:
-        """Write a new version of an entity over periods that its earlier versions lose. Returns the last row written.
+        """Write a new version of an entity over periods, which its earlier versions lose. Returns the last row written.
 
-        `number` is the least number it may get. Raises ConflictError for an evicted or erased entity.
+        `number`: the least version number to use. Raises ConflictError for an evicted or erased entity.
         """
         index = self.index
         if ent in index.gone:
@@ -287,8 +291,7 @@ class Transaction:
         return row
 
     def happen_again(self, ent: int, at: Instant, op: int, own: Json) -> None:
-        """Record an occurrence of a believed event, with what it says otherwise than the first report. If it is the earliest, the event is
-        valid from then on."""
+        """Record an occurrence of a believed event. If it is the earliest, the event is valid from then on. `own`: the fields that differ from the first report."""
         index = self.index
         row = index.now_of[ent][0]
         start = index.r_from[row]
@@ -310,13 +313,13 @@ class Transaction:
         return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
 
     def last_version(self, ent: int) -> int:
-        """Return the version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
+        """Return the version with the highest number that would be stored if the transaction ended here; -1 if there is none."""
         index = self.index
         newest = index.fresh_version(ent)
         if newest >= 0:
             for row in index.fresh_rows(ent):
                 if index.r_op[row] < index.v_op[newest]:
-                    break  # rows of earlier ones
+                    break  # rows of earlier versions follow
                 if index.r_close[row] < 0 and index.r_ver[row] == newest:
                     return newest
             alive = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
@@ -325,22 +328,22 @@ class Transaction:
         return index.newest_version(ent)
 
     def next_number(self, ent: int) -> int:
-        """One more than the highest number."""
+        """Return the next free version number."""
         last = self.last_version(ent)
         return 1 if last < 0 else self.index.v_num[last] + 1
 
     def _alive(self, ent: int) -> Iterator[int]:
-        """Yield the versions that are believed now, and those that a bound keeps from it, which may be believed again."""
+        """Yield the versions that are believed now, and those that only a bound prevents, which may be believed again."""
         index = self.index
         yield from (index.r_ver[row] for row in index.now_of[ent])
         yield from (ver for ver, _, _ in index.taken.get(ent, ()) if ver != ENDED)
 
     def ghost(self, ent: int, period: Period, ver: int) -> None:
-        """Record that a version was said over a period where no row of it is believed."""
+        """Record that a version was stated over a period where no row of it is believed."""
         self.index.push(self.index.ghosts, ent, (self.tx, *period, ver))
 
     def link_ghost(self, link: int, period: Period, op: int) -> None:
-        """Record that an operation said a link over a period where no row of it shows that."""
+        """Record that an operation stated a link over a period where no row of the link shows this."""
         self.link_ghosts.append((link, period, op))
 
     def turn(self, ent: int, period: Period, op: int) -> None:
@@ -367,12 +370,12 @@ class Transaction:
     # ------------------------------------------------------------------ what is stated and does not hold
 
     def set_taken(self, ent: int, pieces: list[Taken]) -> None:
-        """Set what is stated of a thing and does not hold."""
+        """Set what is stated of a thing but does not hold."""
         self._rekept.append((ent, self.index.taken.get(ent, ())))
         self.index.set_taken(ent, list(dict.fromkeys(pieces)))
 
     def keep(self, ent: int, pieces: Iterable[Taken]) -> None:
-        """Keep for a thing what a bound took of it, to come back with the bound."""
+        """Keep what a bound took of a thing, to restore it when the bound is withdrawn."""
         if fresh := list(pieces):
             self.set_taken(ent, [*self.index.taken.get(ent, ()), *fresh])
 
@@ -412,7 +415,7 @@ class Transaction:
 
 
 def refuse_forgotten(index: WorkingSet, ent: int) -> None:
-    """Raise ConflictError for what was evicted or erased."""
+    """Raise ConflictError for an evicted or erased entity."""
     if ent in index.gone:
         raise ConflictError(
             f"{index.names[ent]!r} is {index.word(ent)}: nothing new can be recorded of it. Use another id."
@@ -420,7 +423,7 @@ def refuse_forgotten(index: WorkingSet, ent: int) -> None:
 
 
 def refuse_taken_slot(index: WorkingSet, ent: int, op: int) -> None:
-    """Raise ConflictError when another node of the same slot is believed over a time that operations from number `op` on describe an entity over."""
+    """Raise ConflictError if another node of the same slot is believed at a time over which operations from number `op` on describe an entity."""
     key = index.key[ent]
     if key is None:
         return
@@ -437,12 +440,14 @@ def refuse_taken_slot(index: WorkingSet, ent: int, op: int) -> None:
 
 
 def _other_at(index: WorkingSet, held: BelievedRows, mine: int) -> int:
-    """Return the thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
+    """Return the thing that holds a slot during a part of the row `mine`, which is among `held`; the row's own thing if no other does."""
     start = index.r_from[mine]
     for row in reversed(held.between(start, index.r_to[mine])):
         if index.r_ent[row] != index.r_ent[mine]:
             return index.r_ent[row]
-    row = held.last_before(start)  # no two of the others overlap: an earlier one ends before this one begins
+    row = held.last_before(
+        start
+    )  # rows of the others do not overlap: an earlier one ends before this one begins
     return index.r_ent[row if row >= 0 and index.r_to[row] > start else mine]
 
 
@@ -450,14 +455,14 @@ def _other_at(index: WorkingSet, held: BelievedRows, mine: int) -> int:
 
 
 class Composer:
-    """Turns the changes that a transaction made in the index into the heads and bodies of its lines.
+    """Turns the changes of a transaction in its working set into the heads and bodies of its lines.
 
-    A large transaction is split into lines of `AT_ONCE` things; a reader applies it as one, at its last line. An operation is named by its
-    offset from the first operation of the line, so it may be in another line.
+    A large transaction is split into lines of `AT_ONCE` things; a reader applies them together, at the last line. An operation is referred to by its offset from the first
+    operation of the line, so it may be in another line.
     """
 
     def __init__(self, work: Transaction, since: Progress) -> None:
-        """Begin. `since`: what was done before that is left out."""
+        """Start at `since`: everything done before it is left out."""
         self.work, self.since = work, since
         self.index, self.mark = work.index, since.mark
         self.line, self.first_op = HeadAndBodies({}), self.mark.ops
@@ -498,7 +503,7 @@ class Composer:
         return lines
 
     def lines_to_show(self) -> list[HeadAndBodies]:
-        """Return lines with all that was done, also rows that were opened and closed: they are closed in the last line."""
+        """Return lines with everything done, including rows that were opened and closed again. The last line closes those."""
         lists = self._born()
         closed = [(name, lists.pop(name)) for name in ("closed", "link_closed") if name in lists]
         lines = [self._fill([(name, lists[name]) for name in _LISTS if name in lists]), self._fill(closed)]
@@ -513,7 +518,7 @@ class Composer:
     # ------------------------------------------------------------------ what is written
 
     def _born(self) -> dict[str, Numbers]:
-        """Return what the transaction added to each group of columns, and the rows that it closed, where there are any."""
+        """Return what the transaction added to each group of columns, and the rows that it closed. Empty groups are absent."""
         index = self.index
         ends = zip(Mark._fields, self.mark, index.lengths(), strict=True)
         born: dict[str, Numbers] = {name: range(start, stop) for name, start, stop in ends if start < stop}
@@ -536,7 +541,7 @@ class Composer:
         return {name: entries for name, entries in changed.items() if entries}
 
     def _left(self) -> dict[str, Numbers]:
-        """Return the same without rows closed in this transaction and what only they refer to."""
+        """Return what `_born` does without the rows closed in this transaction and what only they refer to."""
         index, mark, born = self.index, self.mark, self._born()
         rows = [row for row in born.get("rows", ()) if index.r_close[row] < 0]
         link_rows = [row for row in born.get("link_rows", ()) if index.k_close[row] < 0]
@@ -551,9 +556,9 @@ class Composer:
         }
         stays = {index.r_ent[row] for row in rows} | named | {ent for ent, _ in taken}
         entities = _among(born.get("entities", ()), stays)
-        # a thing that a link names keeps its last description, even without a row
+        # a thing that a link refers to keeps its last description, even without a row
         last = {index.versions_of[ent][-1] for ent in entities if not index.now_of[ent]}
-        # and so does what a bound took: it can be restored
+        # what a bound took is kept too: it can be restored
         used = {index.r_ver[row] for row in rows} | last | {ver for _, ver in taken}
         versions = [ver for ver in born.get("versions", ()) if ver in used and index.v_num[ver]]
         kept = set(entities)
@@ -588,7 +593,7 @@ class Composer:
         return self.line
 
     def _write_args(self, head: dict[str, Any], ops: Numbers) -> None:
-        """Record what the effects of operations do not show of the arguments given."""
+        """Write the arguments of operations that their effects do not show."""
         work, first = self.work, self.first_op
         args = {str(op - first): work.args[op] for op in ops if op in work.args} if work.args else {}
         if work.starts is not None:
@@ -597,7 +602,7 @@ class Composer:
             head["args"] = args
 
     def _write_covers(self, head: dict[str, Any], ops: Numbers) -> None:
-        """Record which invalidations rechecks cover that came with a merge, where these are not all before."""
+        """Write which invalidations the rechecks carried over by a merge cover, if not all earlier ones."""
         covers = self.work.covers
         if found := [op for op in ops if op in covers] if covers else ():
             head["requires"] = (*head["requires"], COVERS)
@@ -609,7 +614,7 @@ class Composer:
             }
 
     def _record_starts(self, rows: Numbers) -> None:
-        """Record when what an operation of a bulk load describes begins, where the rows that are left of it begin otherwise, or none is left."""
+        """Record the start of what an operation of a bulk load describes, unless its remaining rows begin there."""
         index, work = self.index, self.work
         shown: dict[int, Instant] = {}
         for row in rows:
@@ -620,7 +625,7 @@ class Composer:
                 work.args.setdefault(op, {})["valid_from"] = moment(start)
 
     def _write_gaps(self, head: dict[str, Any], entities: set[int]) -> None:
-        """Record which operation removed which period of a thing: the rows that show it are not written."""
+        """Record which operation removed which period of a thing. The rows that show it are not written."""
         index, mark = self.index, self.mark
         gaps = [
             [index.names[ent], moment(start), end_moment(stop), op - self.first_op]
@@ -631,7 +636,7 @@ class Composer:
             head["gaps"] = gaps
 
     def _hold_unstored(self, born: Mapping[str, Numbers], left: Mapping[str, Numbers]) -> None:
-        """Keep with their operations the descriptions of things that no version written has."""
+        """Keep with their operations the descriptions of things that no written version contains."""
         index, work, mark = self.index, self.work, self.mark
         if work.carried:
             return
@@ -646,7 +651,7 @@ class Composer:
         self._record_links(born.get("link_rows", ()), left["link_rows"], entities)
 
     def _record_links(self, rows: Numbers, written: Numbers, entities: set[int]) -> None:
-        """Record with their operations the links that no row written shows. Each has its id, its sentence, and what was said of it without texts."""
+        """Record with their operations the links that no written row shows: the id, the sentence and the attributes without texts."""
         index, mark = self.index, self.mark
         shown = {(index.k_op[row], index.k_link[row]) for row in written}
         for row in rows:
@@ -668,13 +673,13 @@ class Composer:
                 )
 
     def _claimed(self, claim: int) -> tuple[int | None, int, str]:
-        """Return what a claim says without its texts: the strength, how it was said, and who made it."""
+        """Return the attributes of a claim without its texts: the strength, the flags (1 inferred, 2 history), the maker."""
         index = self.index
         how = index.c_inferred[claim] + 2 * index.c_history[claim]
         return index.c_strength[claim] or None, how, index.c_by[claim]
 
     def _write_unstored(self, head: dict[str, Any], lists: dict[str, Numbers]) -> None:
-        """Record what was said first by an operation whose rows are not written, and what was said last and is in no version written."""
+        """Record first statements by operations whose rows are not written, and last statements that no written version contains."""
         index, mark, first = self.index, self.mark, self.first_op
         versions = set(lists["versions"])
         told = {index.r_ver[row]: index.r_op[row] for row in reversed(lists["rows"])}
@@ -732,7 +737,8 @@ class Composer:
     def _periods_said(
         self, ent: int, ver: int, versions: set[int], said_last: dict[int, list[Period]]
     ) -> list[Period]:
-        """Return the periods to record of a version: where nothing said it over, and all of what was said of an entity first if that is not written."""
+        """Return the periods to record of a version: those where it is the last statement that no row shows. Of a first version that is not written, return all its
+        periods."""
         index = self.index
         if not index.v_num[ver]:
             return [(start, stop) for _, start, stop, of in index.ghosts.get(ent, ()) if of == ver]
@@ -745,7 +751,7 @@ class Composer:
         ]
 
     def _place(self, pos: int) -> int:
-        """Return the number of a body in the line."""
+        """Return the number of a body in the line. Adds the body to the line if it is new."""
         line = self.line
         number = line.order.get(pos)
         if number is None:
@@ -765,7 +771,7 @@ class Composer:
             head["turns"] = turns
 
     def _write_kept(self, head: dict[str, Any], lists: Mapping[str, Numbers]) -> None:
-        """Record what is kept of things, and what of them is kept no longer."""
+        """Record which statements of things are kept, and which are kept no longer."""
         index, mark = self.index, self.mark
         found: dict[str, dict[str, list[Any]]] = {"kept": {}, "not_kept": {}}
         entities, versions = {*lists.get("entities", ())}, {*lists.get("versions", ())}
@@ -801,7 +807,7 @@ class Composer:
     # ------------------------------------------------------------------ how each list is written
 
     def _bodies(self, column: Sequence[int], rows: Numbers) -> Numbers:
-        """Return the numbers of the bodies whose places are in these rows of a column."""
+        """Return the numbers, in the line, of the bodies whose places are in these rows of a column."""
         return [self._place(pos) for pos in _of(column, rows)]
 
     def _ops(self, ops: Numbers) -> list[Any]:
@@ -844,7 +850,7 @@ class Composer:
 
     def _rows(self, rows: Numbers) -> list[Any]:
         index = self.index
-        self.line.head["turns"] = []  # those of the transaction are in its last line
+        self.line.head["turns"] = []  # the last line has the turns of the transaction
         named = ((index.names[index.r_ent[row]], index.v_num[index.r_ver[row]]) for row in rows)
         return self._periods(rows, named, index.r_from, index.r_to, index.r_op)
 
@@ -888,14 +894,14 @@ class Composer:
     def _periods(
         self, rows: Numbers, named: Iterable[tuple[str, int]], starts: Numbers, stops: Numbers, ops: Numbers
     ) -> list[Any]:
-        """Return rows of things or links: the name and the number, from when, until when (None: open), and which operation of the transaction."""
+        """Return rows of things or links as lists: name, number, start, end (None: open), offset of the operation."""
         return [
             [*name, moment(starts[row]), end_moment(stops[row]), ops[row] - self.first_op]
             for row, name in zip(rows, named, strict=True)
         ]
 
 
-# each list follows those it refers to; a large transaction writes all of one before the next
+# each list follows the lists it refers to; a large transaction writes each list fully before the next
 _LISTS: dict[str, Callable[[Composer, Numbers], list[Any]]] = {
     "ops": Composer._ops,
     "entities": Composer._entities,

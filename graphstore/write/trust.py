@@ -1,4 +1,4 @@
-"""Trust: who may close, replace or withdraw what somebody recorded. A map from source class (or author) to rank, kept in the store."""
+"""Trust: decide which author may close, replace or withdraw a record. The store keeps a map from source class (or author) to rank."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 TRUST = "trust"
 SET_TRUST = "set_trust"
-UNRANKED = float("-inf")  # the rank of a name without one: below every rank of the map
+UNRANKED = float("-inf")  # the rank of a name that the map does not contain: below all others
 
 
 def rank(ranks: Mapping[str, int], source: str | None, author: str | None = None) -> float:
-    """Return the rank of an author, lowered by the source if one is given. Of what nobody signed the source ranks alone.
+    """Return the rank of an author; a source can only lower it. Without an author the rank of the source counts alone.
 
-    The rank of a name is that of its class, the part before the first colon.
+    The class of a name, the part before the first colon, determines its rank.
     """
     names = [name for name in (author, source) if name is not None]
     return min((ranks.get(name.partition(":")[0], UNRANKED) for name in names), default=UNRANKED)
 
 
 class Author(NamedTuple):
-    """Names the author of an operation, if it has one."""
+    """Holds the author of an operation, None if it has none."""
 
     author: str | None
 
 
 class RecordedBody(NamedTuple):
-    """Describes a version: who recorded it, and its body."""
+    """Holds the author and the stored body of a version."""
 
     author: str | None
     data: bytes | None
@@ -49,13 +49,13 @@ RECORDED_OF = Statement("recorded_of", RecordedBody)
 
 
 def last_to_rank(database: RowReader) -> str | None:
-    """Return who set the ranks of a line last, as committed; None for nobody, and for who signs nothing."""
+    """Return the author of the last committed ranks of a line of belief; None if there is none or the writer gave no name."""
     rows = Point(database, OPEN, OPEN).rows(LAST_AUTHOR, verb=SET_TRUST)
     return rows[0].author if rows else None
 
 
 class Trust:
-    """The trust of one store, and one writer: an author, and the source that is given."""
+    """Holds the ranks of one store and its writer: an author, and the source given."""
 
     def __init__(self, core: Core, author: str | None, source: str | None = None) -> None:
         self.core = core
@@ -64,14 +64,14 @@ class Trust:
 
     @property
     def index(self) -> WorkingSet:
-        """Return what the verb under way reads."""
+        """Return the working set that the running verb reads."""
         index: WorkingSet = self.core.index
         return index
 
     def outranked(self, source: str | None, author: str | None) -> bool:
-        """Return True if the writer ranks lower than who recorded something under these names.
+        """Return True if the writer ranks lower than the author and source of a record.
 
-        A writer who signs nothing has the rank of the source only against what nobody signed.
+        Without an author, the rank of the writer's source counts only against records without an author.
         """
         if author is not None and self.author is None:
             mine = UNRANKED
@@ -80,7 +80,7 @@ class Trust:
         return rank(self.ranks, source, author) > mine
 
     def guard(self, ent: int, periods: Iterable[Period] | None = None) -> None:
-        """Raise ConflictError when what is believed of an entity, over periods or at all, was recorded by one who ranks higher than the writer."""
+        """Raise ConflictError if somebody who ranks higher than the writer recorded what is believed of an entity. `periods`: None for all of it."""
         if not self.ranks:
             return
         index, now = self.index, self.index.now_of[ent]
@@ -90,14 +90,14 @@ class Trust:
             self.admit(index.names[ent], self._body(ver).get("source"), author)
 
     def guard_links(self, rows: Iterable[int]) -> None:
-        """Raise ConflictError when one of these rows of links was recorded by an author who ranks higher than the writer."""
+        """Raise ConflictError if an author who ranks higher than the writer recorded one of these link rows."""
         index = self.index
         for row in rows if self.ranks else ():
             author = index.o_author[index.c_op[index.k_claim[row]]]
             self.admit(index.l_name[index.k_link[row]], None, author)
 
     def guard_forgetting(self, database: RowReader, names: Iterable[str]) -> None:
-        """Raise ConflictError when one of these things has a description, believed or not, on any line, by one who ranks higher than the writer."""
+        """Raise ConflictError if a higher-ranked author recorded any version of one of these things. Versions that are not believed and all lines of belief count."""
         point = Point(database, OPEN, OPEN)
         for name in names if self.ranks else ():
             for row in point.rows(RECORDED_OF, id=name):
@@ -105,8 +105,8 @@ class Trust:
                 self.admit(name, body.get("source"), row.author)
 
     def guard_map(self, wanted: Mapping[str, int], tx: Instant) -> None:
-        """Raise ConflictError when who set the ranks last ranks higher than the writer, or is another and the writer would rank itself higher,
-        without being the highest already.
+        """Raise ConflictError if the author of the ranks outranks the writer. Raise it too if another author set them and the writer would raise its own rank below the
+        highest.
 
         Args:
             tx: the instant of the transaction that sets them.
@@ -125,7 +125,7 @@ class Trust:
             )
 
     def _last_to_rank(self, tx: Instant) -> str | None:
-        """Return the author of the ranks: of this transaction, else of an earlier one."""
+        """Return the author of the ranks: from this transaction if it set them, else from an earlier one."""
         index = self.index
         for op in reversed(index.ops_at(tx)):
             if index.o_verb[op] == SET_TRUST:
@@ -133,7 +133,7 @@ class Trust:
         return last_to_rank(self.core.rows.database)
 
     def admit(self, what: str, source: str | None, author: str | None) -> None:
-        """Raise ConflictError when the writer may not close or withdraw `what`, which was recorded under these names."""
+        """Raise ConflictError if the writer may not close or withdraw `what`. `source`, `author`: the names under which it was recorded."""
         if not self.outranked(source, author):
             return
         me = f"author {self.author!r}" if self.author is not None else "who signs nothing"

@@ -1,4 +1,4 @@
-"""The verbs of a store, each with its arguments: what it changes in the working set of a transaction. `GraphStore` has their documentation."""
+"""The verbs of a store, each with its arguments: what it changes in the working set of a transaction. `GraphStore` documents them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from graphstore.write.slots import Filling, Slot, confirm
 from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
 
 _DESCRIBING = ("content", "text", "tags", "trigger", "source")  # the fields of a version's body
-_NONE: tuple[str, ...] = ()  # what names nothing: the default of `add_node`
+_NONE: tuple[str, ...] = ()  # the default of `add_node`: no ids
 
 
 def _id_in_slot(act: Act, verb: AddNode, name: str) -> Json:
@@ -62,7 +62,7 @@ class AddNode(Verb[Node]):
     }  # fmt: skip
 
     def apply(self, act: Act) -> Node:
-        """Add the node, or confirm the value of the slot that says the same."""
+        """Add the node, or confirm the value of the slot that has the same content."""
         index, work = act.index, act.work
         text_of("kind", self.kind)
         slot = None if self.key is None else slot_name(self.key)
@@ -185,7 +185,7 @@ class Retract(Verb[None]):
         if not index.now_of[ent]:
             during, stated = ALWAYS, coalesce([*stated, *index.stated_over(ent, ALWAYS)])
         gone += index.ended_over(ent, during)
-        work.drop_kept(ent, during)  # what leaves nothing takes back all of it
+        work.drop_kept(ent, during)  # if nothing is left, all of it is taken back
         Bounds(act.core, work, op=op).let_go(ent, during, stated, gone)
 
 
@@ -204,7 +204,7 @@ class Fold(Verb[Node]):
             raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
 
     def apply(self, act: Act) -> Node:
-        """Link the summary with what it sums up, as that was: what it is derived from already stays as it is."""
+        """Link the summary to what it sums up, as that was then. Existing `derived_from` links stay as they are."""
         work, into = act.work, self.into
         if not isinstance(into, (str, Node)):
             into = AddNode("summary", into, reason=self.reason).perform(act)
@@ -215,7 +215,7 @@ class Fold(Verb[Node]):
         self._derive(act, ent, summed, op)
         if len(act.index.k_link) == before.mark.link_rows:
             act.core.hide_rows()
-            work.back(before)  # recorded already
+            work.back(before)  # everything was recorded already
 
         def make() -> Node:
             found = act.sight().thing(ent)
@@ -306,7 +306,7 @@ class Supersede(Verb[list[Link]]):
 
 
 def _sentence(act: Act, verb: Unlink, name: str) -> Json:
-    """Return the sentence whose links are unlinked, in the words of the store."""
+    """Return the entry of the sentence whose links are unlinked, in canonical ids and kind."""
     said = act.core.vocabulary.sentence(*verb.sentence, "explicit")
     names = act.index.names
     return {
@@ -332,7 +332,7 @@ class Unlink(Verb[None]):
 
     @property
     def sentence(self) -> tuple[str, str, str]:
-        """Return the sentence whose links are unlinked, where no link is named."""
+        """Return the sentence whose links are unlinked. Requires that no link id is given."""
         assert self.source is not None
         assert self.kind is not None
         assert self.target is not None
@@ -346,7 +346,7 @@ class Unlink(Verb[None]):
             )
 
     def apply(self, act: Act) -> None:
-        """Stop believing the link, or every link that says the sentence, over the period."""
+        """Stop believing the link, or every link with the sentence, over the period."""
         index, work = act.index, act.work
         if self.link_id is not None:
             links = [act.known_link(self.link_id)]
@@ -394,7 +394,7 @@ class AddLink(Verb[Link]):
         return act.linked([self.row(act)])[0]
 
     def row(self, act: Act, exactly_over: Wanted | None = None) -> int:
-        """Return the row of the link, added or existing. `exactly_over`: instants in place of `valid_from` and `valid_to`."""
+        """Return the row of the link, added or existing. `exactly_over`: a period that replaces `valid_from` and `valid_to`."""
         sentence = act.core.vocabulary.sentence(self.source, self.kind, self.target, self.confidence)
         refuse_creator(sentence.kind, text_of("created_by", self.created_by))
         claim = LinkClaim(
@@ -427,7 +427,7 @@ class AddLink(Verb[Link]):
 
 
 def named_ids(act: Act, verb: AddNode, kinds: Iterable[str]) -> dict[str, list[int]]:
-    """Return the entities that a new node names, by kind of link; kinds without any are left out."""
+    """Return the entities that a new node names, by kind of link; kinds without entities are absent."""
     named = {}
     for kind in kinds:
         given = getattr(verb, kind)
@@ -446,9 +446,9 @@ def link_named(
     *,
     source: str | None = None,
 ) -> None:
-    """Link a node with the entities it names, by kind of link: it supersedes from `since` on, if that is given; other links begin as their kind does by itself.
+    """Link a node to the entities it names, by kind of link. Other kinds than `supersedes` have their default start.
 
-    `source`: that of the node.
+    `since`: the start of its supersessions, None for their default. `source`: the source of the node.
     """
     linking = Bounds(act.core, act.work, source=source, op=op)
     claim = LinkClaim(reason=reason, created_by=maker_of(source, act.work.author))

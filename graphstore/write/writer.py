@@ -1,6 +1,7 @@
-"""Begins and ends transactions: the store's now, the one instant of each, and when it is durable.
+"""Begin and end transactions: the store's now, the one instant of each transaction, and when it is durable.
 
-A transaction: take the writer's lock → one instant → changes in a working set, invisible to other threads → one line (or several) → commit, which makes it durable and visible to every reader → release the lock.
+A transaction takes the writer's lock and gets one instant. Its changes go to a working set that other threads do not see. The commit writes them as one line (or several),
+durable and visible to every reader, and then releases the lock.
 """
 
 from __future__ import annotations
@@ -47,14 +48,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
-_BEHIND, _AHEAD = 3_600_000_000, 7 * 86_400_000_000  # microseconds from last transaction to clock
+_BEHIND, _AHEAD = (
+    3_600_000_000,
+    7 * 86_400_000_000,
+)  # microseconds between the last transaction and the clock that are tolerated
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
-_DOORS = 500  # transactions whose door is remembered
+_DOORS = 500  # number of transactions whose door is remembered
 
 
 @dataclass(slots=True)
 class _Request:
-    """What asks for transactions: its id, how long the chain was when it was known that no other process had done it, and whether this one has."""
+    """Holds a request for transactions: its id, how long the chain was when no other process had done it yet (None: unknown), and whether this process has done it."""
 
     id: str
     since: int | None
@@ -69,14 +73,14 @@ class Writer(Reader):
     """An open store without its verbs: its ledger, its clock, and how a transaction begins and ends."""
 
     _open: Transaction | None = None
-    _owner = 0  # the thread of that
-    _too_big: int = 0  # no eviction below this size: it would not free enough
-    _trying: Instant | None = None  # what is done now is taken back: at this instant
-    _given: Sequence[Instant] = ()  # instants of what is done once more
-    _recorder: ReadingsRecorder | None = None  # of the trunk: what records the answers of an interface
-    _seen_scopes: tuple[str, ...] = ()  # the scopes to which this opening is limited; none: everything
-    _written: Instant = -OPEN  # the last that was made durable by a write of this process
-    # of the trunk: the thread whose group of transactions is open, and the first instant of that. Only that thread sees them before the end
+    _owner = 0  # the thread of the open transaction
+    _too_big: int = 0  # no eviction below this size in bytes: it would not free enough
+    _trying: Instant | None = None  # the instant of a transaction that is only tried and then taken back
+    _given: Sequence[Instant] = ()  # instants of transactions that are done once more
+    _recorder: ReadingsRecorder | None = None  # of the trunk: records the answers of an interface
+    _seen_scopes: tuple[str, ...] = ()  # the scopes to which this opening is limited; empty: no limit
+    _written: Instant = -OPEN  # the last tx that a write of this process made durable
+    # of the trunk: the thread of the open group, and the group's first instant. Only that thread sees the group before it ends
     _group_thread, _group_first = 0, OPEN
 
     def __init__(
@@ -85,15 +89,15 @@ class Writer(Reader):
         self._place = place
         self._clock = clock
         self._author = author
-        # By thread the latest tx that a view was asked for: no transaction is at or before that. Branches share it. A reader notes that first and then looks
-        # for a transaction that has begun and is not later, a writer begins the transaction first and then looks here: so one of the two sees the other.
+        # By thread, the latest tx requested for a view: no transaction may get an instant up to that. Branches share it. A reader records the tx and then looks for an
+        # earlier open transaction. A writer opens the transaction and then looks here. So at least one of them sees the other.
         self._asked: dict[int, Instant] = {}
         self._writer = threading.RLock()
         self._named = "the trunk"
         self._lines: list[Writer] = [self]  # the trunk, then the branches in use
-        # the branches in use, by name and when each was made
+        # the branches in use, by name and creation instant
         self._in_use: dict[tuple[str, Instant], Any] = {}
-        # the line on which a transaction was begun last: none is open on another
+        # the line on which the last transaction was begun: none is open on another
         self._begun: list[Writer] = []
         self.notices = place.notices
         journal = place.open_ledger(durability)
@@ -114,7 +118,7 @@ class Writer(Reader):
             self._core.accesses.again(place.kept_accesses(journal))
             self._compare_clock()
         except BaseException:
-            with contextlib.suppress(EngineError):  # why it failed is told by the first error
+            with contextlib.suppress(EngineError):  # the first error says why opening failed
                 journal.close()
             raise
         _opened.add(self)
@@ -146,7 +150,7 @@ class Writer(Reader):
                 if self._recorder is not None:
                     self._recorder.close()
                 core.vectors.close()
-                if not whole:  # the tables may know what is not on the disk
+                if not whole:  # the tables may contain what is not on the disk
                     core.graphs.drop_built()
                 for line in reversed(self._lines):
                     line._let_go(core.closed)
@@ -159,7 +163,7 @@ class Writer(Reader):
                     self._place.release()
 
     def _last_committed_tx(self) -> Instant:
-        """Learn what other processes have committed. Returns the last tx."""
+        """Return the last committed tx. Adds the kinds of link that other processes have defined since."""
         core = self._core
         last, kinds = core.rows.last_tx_and_new_kinds()
         if kinds is not None:
@@ -168,7 +172,7 @@ class Writer(Reader):
 
     @property
     def _ledger(self) -> Ledger:
-        """Return the ledger of the store, also where this is a branch."""
+        """Return the ledger of the store; of a branch, that of its trunk."""
         return self._core.journal
 
     def _tell_once(self, notice: str) -> None:
@@ -176,7 +180,7 @@ class Writer(Reader):
             self.notices.append(notice)
 
     def _let_go(self, why: str) -> None:
-        """Refuse further reads, with this message."""
+        """Close this line of belief: later reads raise with the message `why`."""
         self._core.closed = why
         self._core.graphs.close()
 
@@ -204,7 +208,7 @@ class Writer(Reader):
         return time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
 
     def _compare_clock(self) -> None:
-        """Note a clock that is far from the last transaction: one of the two was told a wrong time."""
+        """Add a notice if the clock is far from the last transaction: either the clock is wrong now or it was wrong then."""
         last = self.last_tx
         if not last:
             return
@@ -222,7 +226,7 @@ class Writer(Reader):
 
     @property
     def _first_tx(self) -> Instant | None:
-        """The instant of the first transaction that is still known; None where there is none."""
+        """Return the instant of the first transaction that the rows still contain; None if there is none."""
         found = self._core.rows.database.rows("SELECT tx FROM operation ORDER BY number LIMIT 1")
         return found[0][0] if found else None
 
@@ -243,10 +247,10 @@ class Writer(Reader):
             return work.tx, work.tx
         last = self.last_tx
         now = max(self._told_time(), last)
-        if self._place.shared:  # another process, with another clock, may write anything later than that
+        if self._place.shared:  # another process, with another clock, may write any later instant
             return now, last
         work, trunk = self._open, self._lines[0]
-        # after the clock and before the group: so a transaction is seen on its way from one to the other
+        # read after the clock and before the group: so a transaction moving from one to the other is seen
         known = now if work is None else min(now, work.tx - 1)
         if trunk._group_thread == threading.get_ident():
             return now, now
@@ -283,8 +287,8 @@ class Writer(Reader):
             self._refuse_ahead(at, now, known)
         thread = threading.get_ident()
         self._asked[thread] = max(at, self._asked.get(thread, at))
-        at = min(at, known)  # another process or thread may be committing after what is known
-        work = self._open  # before the group, as for `coordinate`
+        at = min(at, known)  # another process or thread may be committing an instant after `known`
+        work = self._open  # before the group, as in `coordinate`
         has_begun = (work is not None and work.tx <= at) or self._lines[0]._group_first <= at
         if has_begun and at > self.coordinate()[1]:
             return self.as_of(snapshot, valid=valid, tx=tx)
@@ -343,7 +347,7 @@ class Writer(Reader):
         *,
         early: bool = False,
     ) -> Iterator[Transaction]:
-        """Open a transaction; see `transaction`. `early`: as of `verb`."""
+        """Open a transaction; see `transaction`. `early`: see `verb`."""
         with self._writer:
             if self._open is not None:
                 raise InvalidError(
@@ -366,7 +370,9 @@ class Writer(Reader):
                 self._commit(work)
             except BaseException as error:
                 if work is not None:
-                    if isinstance(error, Exception):  # the answers that are still held of what is not written
+                    if isinstance(
+                        error, Exception
+                    ):  # complete the answers that callers still hold: nothing is written
                         with contextlib.suppress(EngineError):
                             work.complete()
                     core.vocabulary.reset(core.kinds.kinds)
@@ -386,8 +392,8 @@ class Writer(Reader):
                 self._keep_small()
 
     def _signed(self, author: str | None) -> str | None:
-        """Return the author of what is written: who is named, else that of this opening. A token of a name signs with that where nobody is named, and
-        always in a store that ranks authors."""
+        """Return the author of a write: the named author, else that of this opening. A token with a name signs if no author is named. In a store that ranks authors the
+        token always signs."""
         signer = SIGNER.get()
         if signer is None:
             return self._author if author is None else text_of("author", author)
@@ -397,25 +403,27 @@ class Writer(Reader):
     def _new_work(
         self, at: Instant | None, author: str | None, reason: str | None, early: bool
     ) -> Transaction:
-        """Begin a transaction, in the turn to write and with the lock held."""
+        """Begin a transaction. The caller has the writer's lock and the turn to write."""
         core = self._core
         self._owner = core.worker = threading.get_ident()
         core.working = working_set.WorkingSet(core.rows.database, core.kinds, core.show_rows)
         last = core.working.last_tx
         if core.rows is not core.journal or core.journal.kinds_known != core.kinds.count:
-            last = self._last_committed_tx()  # of a branch, which may be over, or after a kind was defined
+            last = (
+                self._last_committed_tx()
+            )  # on a branch, which may have been deleted, or after a kind was defined
         given = self._trying or next((again for again in self._given if again > last), None)
         tx = given or self._chosen_tx(at, last, early)
         self._begun[:] = [self]
         self._open = work = transactions.Transaction(core.working, core.pending, tx, author, reason)
-        while not given and self._latest_asked >= work.tx:  # a view was handed out meanwhile
+        while not given and self._latest_asked >= work.tx:  # a view was requested meanwhile
             work.tx = self._chosen_tx(at, last, early)
         core.shown = shown_rows.ShownRows(self._ledger, work, core.working.line)
         work.on_working_set = core.on_working_set
         return work
 
     def _commit(self, work: Transaction) -> None:
-        """Write a transaction, then make the answers of its verbs, whose standings the rows have by now."""
+        """Write a transaction, then complete the answers of its verbs: the rows have their standings by now."""
         core, ledger = self._core, self._ledger
         if work.spoiled:
             raise EngineError(
@@ -465,7 +473,7 @@ class Writer(Reader):
             del doors[next(iter(doors))]
 
     def _write_accesses(self) -> None:
-        """Keep the counted accesses before the store is closed, for its next commit. When the disk refuses, only they are lost."""
+        """Keep the counted accesses for the next commit, before the store closes. If the disk refuses, only they are lost."""
         if not self.read_only and self._core.accesses.waiting:
             try:
                 self._keep_accesses()
@@ -495,14 +503,14 @@ class Writer(Reader):
 
     @property
     def _latest_asked(self) -> Instant:
-        """Return the latest tx that a view was asked for."""
+        """Return the latest tx requested for a view."""
         return max(tuple(self._asked.values()), default=-OPEN)
 
     def _chosen_tx(self, at: Instant | None, last: Instant, early: bool) -> Instant:
         return self._soonest_tx(last) if early else self._next_tx(at, last)
 
     def _next_tx(self, at: Instant | None, last: Instant) -> Instant:
-        """Return the instant of a transaction after the `last` one: `at`, if it is given and possible."""
+        """Return the instant of a transaction after the `last` one: `at`, if given. Raises InvalidError if `at` is not possible."""
         asked, clock = self._latest_asked, self._told_time()
         if at is None:
             return max(clock, last + 1, asked + 1)
@@ -525,7 +533,7 @@ class Writer(Reader):
         return self._ledger.last()[0] > 0
 
     def _soonest_tx(self, last: Instant) -> Instant:
-        """Return the first instant after the `last` transaction and every view handed out, however long ago that is."""
+        """Return the first instant after the `last` transaction and every requested view, even if it is long ago."""
         last = last if self._any_written() else BEGINNING
         return max(last, self._latest_asked, BEGINNING) + 1
 
@@ -551,12 +559,12 @@ class Writer(Reader):
             core.vocabulary.reset(work.index.kinds)
             raise
         except BaseException:
-            # interrupted anywhere, perhaps between two columns: the index cannot be trusted
+            # interrupted anywhere, perhaps between two columns: the working set is unreliable
             work.spoiled = True
             raise
 
     def _deciding(self, work: Transaction, is_narrow: bool) -> Iterator[Transaction]:
-        """Yield a transaction to one verb of it."""
+        """Yield a transaction to one of its verbs, and restore the state of the caller afterwards."""
         core = self._core
         before = core.in_verb, work.is_deciding, work.call
         core.in_verb, work.is_deciding, work.call = is_narrow, work.is_deciding or is_narrow, None
@@ -579,7 +587,7 @@ class Writer(Reader):
             work.index.add_settings([values])
 
     def _holds_more(self) -> bool:
-        """Whether the open transaction holds something."""
+        """Return True if a transaction is open and not empty."""
         return self._open is not None and not self._open.empty
 
     @contextlib.contextmanager
@@ -597,7 +605,7 @@ class Writer(Reader):
             trunk._group_thread = threading.get_ident()
             self._core.journal.begin_group()
             try:
-                with no_collecting():  # what a large group writes stays
+                with no_collecting():  # objects made by a large group survive, so collecting them is useless
                     yield
             except BaseException:
                 self._acknowledge(self._close_group())
@@ -608,15 +616,15 @@ class Writer(Reader):
         self._keep_small()
 
     def _doors(self) -> dict[Instant, str]:
-        """Through which door this process wrote its last transactions, by tx."""
+        """Return the door through which this process wrote each of its last transactions, by tx."""
         return dict(self._lines[0]._core.doors)
 
     @staticmethod
     @contextlib.contextmanager
     def _asked_by(request: str | None, since: int | None = None) -> Iterator[None]:
-        """Have the transactions of the block carry the id of the request that asks for them: another process knows what was done of it.
+        """Write the id of a request into the transactions of the block, so that another process can tell what was done for it.
 
-        `since`: what `_done_elsewhere` gave when it was known that no other had done it. A transaction of the block raises DoneElsewhere where one has since.
+        `since`: the result of `_done_elsewhere` when no other process had done it. If one has since, a transaction of the block raises DoneElsewhere.
         """
         token = _request.set(None if request is None else _Request(request, since))
         try:
@@ -625,7 +633,7 @@ class Writer(Reader):
             _request.reset(token)
 
     def _refuse_done(self, asked: _Request) -> None:
-        """Raise DoneElsewhere where another process has done meanwhile what a request asks for."""
+        """Raise DoneElsewhere if another process has meanwhile done what a request asks for."""
         if asked.since is None or asked.is_done:
             return
         if self._ledger.done_elsewhere(asked.id, asked.since):
@@ -634,16 +642,16 @@ class Writer(Reader):
             )
 
     def _done_elsewhere(self) -> int:
-        """How many requests of others were followed so far, for `_asked_by`."""
+        """Return how long the chain is, for `since` of `_asked_by`."""
         return self._core.journal.last()[0]
 
     @contextlib.contextmanager
     def _tried(
         self, tx: Instant, author: str | None, reason: str | None
     ) -> Iterator[Callable[[], list[Born]]]:
-        """Let verbs be done at an instant after all that is known, and take all of it back at the end: nothing is written, not even by a follower.
+        """Run verbs at an instant after all known ones, and take everything back at the end. Nothing is written, and a read-only store may do it too.
 
-        Gives what tells the things and links that were made so far.
+        Yields a function that returns the things and links added so far.
         """
         with self._writer:
             self._trying = tx
@@ -657,11 +665,11 @@ class Writer(Reader):
                 self._trying = None
 
     def _hide_rows(self) -> None:
-        """Take back the rows that the open transaction shows to its own reads."""
+        """Remove the rows that the open transaction shows to its own reads."""
         self._core.hide_rows()
 
     def _close_group(self) -> Instant:
-        """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
+        """Commit the group. Returns the instant of its last transaction. Raises EngineError if it was not kept, or may not have been."""
         core = self._core
         try:
             try:
@@ -678,8 +686,8 @@ class Writer(Reader):
         return last
 
     def _read_again(self) -> None:
-        """Forget what a transaction that was not kept has defined, on every line."""
-        with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
+        """Forget what a transaction that was not kept has defined, on every line of belief."""
+        with contextlib.suppress(GraphStoreError):  # each later call raises that it cannot go on
             for each in [line._core for line in self._lines]:
                 each.kinds.read_again(each.rows.database)
                 each.vocabulary.reset(each.kinds.kinds)
@@ -710,23 +718,23 @@ class Writer(Reader):
                 self._ledger.leave_turn()
 
     def _refuse_open(self, what: str) -> None:
-        """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
+        """Raise InvalidError if a transaction is open. The caller holds the writer's lock, so it is a transaction of this thread."""
         for line in self._begun:
             if line._open is not None:
                 where = "" if line is self else f" of {line._named}"
                 raise InvalidError(f"{what} inside transaction(){where}. Leave the block first.")
 
     def _forget(self, verb: str, names: list[str], reason: str | None, author: str | None = None) -> None:
-        """Write the line first, then the files. No reader sees an intermediate state."""
+        """Forget things: write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
-        # no check of the journal's size: an eviction is running
+        # skip the check of the journal's size: an eviction is running
         before, self._too_big = self._too_big, OPEN
         try:
             with self._transact(None, author, reason) as work, core.on_working_set():
                 retention.forget(work, verb, names, core.raw)
         finally:
             self._too_big = before
-        self._lines[0]._group_first = OPEN  # all is committed
+        self._lines[0]._group_first = OPEN  # everything is committed
         core.graphs.drop_built()
         try:
             self._place.remove_forgotten(self._ledger)
@@ -738,11 +746,11 @@ class Writer(Reader):
             raise
 
     def _evictable(self) -> retention.Evictable:
-        """Return what may be evicted of the trunk."""
+        """Return the finder of what may be evicted on the trunk."""
         return retention.Evictable(self._ledger.database)
 
     def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
-        """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
+        """Rewrite the chain without these things. `sums`: the counts to keep of them, in one record a day."""
         core = self._core
         tx, ledger = self._next_tx(None, self.last_tx), self._ledger
         try:
@@ -757,11 +765,11 @@ class Writer(Reader):
             sums = retention.together(earlier, sums)
             count = sum(sum(types.values()) for types in sums.values())
         last = retention.without_trace(tx, count, self._author, reason, sums)
-        self._lines[0]._group_first = OPEN  # all is committed
+        self._lines[0]._group_first = OPEN  # everything is committed
         try:
             self._place.compact(ledger, names, [last], folded)
         except EngineError:
-            with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
+            with contextlib.suppress(GraphStoreError):  # each later call raises that it cannot go on
                 self._begin_again()
             raise
         except BaseException:
@@ -774,14 +782,14 @@ class Writer(Reader):
             raise
 
     def _begin_again(self) -> None:
-        """Go on from a chain that was rewritten, or might have been."""
+        """Go on with a chain that was rewritten, or may have been."""
         core = self._core
         self._ledger.reopen()
         core.forget_found()
         core.graphs.drop_built()
 
     def _keep_small(self) -> None:
-        """Evict the oldest events once the journal has outgrown the size the store keeps."""
+        """Evict the oldest events once the journal exceeds the size limit of the store."""
         core = self._core
         kept = core.setting(RETENTION)
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
@@ -808,7 +816,7 @@ class Writer(Reader):
                         self._forget("evict", names, why)
             except EngineError as error:  # committed transactions stay
                 self.notices.append(str(error))
-            finally:  # where what cannot be evicted exceeds the size, only growth makes another attempt worthwhile
+            finally:  # if the rest cannot be evicted, try again only after the journal has grown
                 size = core.journal.size()
                 self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
@@ -827,7 +835,7 @@ class Writer(Reader):
         return 0
 
     def _lags(self, tx: Instant) -> bool:
-        """Return True if a tx may be known here later, and is not yet."""
+        """Return True if this process may still learn of a tx that it does not know yet."""
         return self.last_tx < tx and (self.read_only or self._place.shared)
 
 
@@ -848,7 +856,7 @@ _opened: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    # In the child nothing may be written or read: the files, the lock and the engine are the parent's.
+    # In the child nothing may be written or read: the files, the lock and the engine belong to the parent.
     for store in _opened:
         if not store._core.closed:
             store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
