@@ -9,7 +9,7 @@ The head of a line has them under `args`. It maps the number of an operation wit
 - `id` (of events and of values of a slot), `source`, `tags`: true if they were given. Their values are in the effects.
 - `verb`: the verb that was called, if the operation has another name: a value that is stated again is a `confirm`.
 - `links`: the links of the operation that no row shows. Each is a list: the id, the source, the kind, the target, the strength, flags, the maker. The flags are 1 for
-inferred plus 2 for history.
+  inferred plus 2 for history.
 - `by` of `supersede`: the successor, if a link stated this already. Rows of earlier versions have it where `links` would show it.
 - `ops`: the number of operations of the call, if there are several. This one is the first.
 

@@ -68,9 +68,7 @@ class VerbCall:
 
     entry: Callable[[str], Json]
     first: int = -1  # the number of the first operation; -1 before it is opened
-    times: dict[str, Instant] = field(
-        default_factory=dict
-    )  # the instants given, by argument, as the verb has read them
+    times: dict[str, Instant] = field(default_factory=dict)  # the instants given, by argument, as read
 
 
 class Progress(NamedTuple):
@@ -95,9 +93,7 @@ class Transaction:
     ) -> None:
         self.index = index
         self.tx = tx
-        self.branches: list[
-            list[Any]
-        ] = []  # operations on branches: verb, name, instant at which a new branch begins
+        self.branches: list[list[Any]] = []  # operations on branches: verb, name, start of a new branch
         # versions merged from a branch: the number there, and the version here
         self.aliases: list[tuple[int, int]] = []
         self.author = author
@@ -445,9 +441,7 @@ def _other_at(index: WorkingSet, held: BelievedRows, mine: int) -> int:
     for row in reversed(held.between(start, index.r_to[mine])):
         if index.r_ent[row] != index.r_ent[mine]:
             return index.r_ent[row]
-    row = held.last_before(
-        start
-    )  # rows of the others do not overlap: an earlier one ends before this one begins
+    row = held.last_before(start)  # the others do not overlap: an earlier one ends before this one begins
     return index.r_ent[row if row >= 0 and index.r_to[row] > start else mine]
 
 

@@ -48,10 +48,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
-_BEHIND, _AHEAD = (
-    3_600_000_000,
-    7 * 86_400_000_000,
-)  # microseconds between the last transaction and the clock that are tolerated
+_BEHIND, _AHEAD = 3_600_000_000, 7 * 86_400_000_000  # tolerated microseconds from last transaction to clock
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
 _DOORS = 500  # number of transactions whose door is remembered
 
@@ -370,9 +367,7 @@ class Writer(Reader):
                 self._commit(work)
             except BaseException as error:
                 if work is not None:
-                    if isinstance(
-                        error, Exception
-                    ):  # complete the answers that callers still hold: nothing is written
+                    if isinstance(error, Exception):  # complete answers still held: nothing is written
                         with contextlib.suppress(EngineError):
                             work.complete()
                     core.vocabulary.reset(core.kinds.kinds)
@@ -409,9 +404,7 @@ class Writer(Reader):
         core.working = working_set.WorkingSet(core.rows.database, core.kinds, core.show_rows)
         last = core.working.last_tx
         if core.rows is not core.journal or core.journal.kinds_known != core.kinds.count:
-            last = (
-                self._last_committed_tx()
-            )  # on a branch, which may have been deleted, or after a kind was defined
+            last = self._last_committed_tx()  # on a branch, perhaps deleted, or after a kind was defined
         given = self._trying or next((again for again in self._given if again > last), None)
         tx = given or self._chosen_tx(at, last, early)
         self._begun[:] = [self]
