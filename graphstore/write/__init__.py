@@ -1,1 +1,1 @@
-"""Writing: the transaction, the writer, links, slots, merges, retention. It knows nothing of GraphStore and of the doors."""
+"""Writes: the transaction, the writer, links, slots, merges, retention. This package does not depend on GraphStore or on the doors."""

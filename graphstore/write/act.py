@@ -57,8 +57,7 @@ class Act:
         return at
 
     def transaction(self, value: TimeLike) -> Instant:
-        """Return the instant of the transaction that a caller means. A time without a fraction stands for the only transaction within that second; several raise
-        ConflictError."""
+        """Return the instant of the transaction that a caller means. A time in whole seconds means the only transaction within its second; several raise ConflictError."""
         index = self.index
         at = resolve(
             value,

@@ -1,7 +1,7 @@
-"""Carry over what a merge takes: do each operation of a branch on the trunk as what it was, in its order.
+"""Carry over what a merge takes: repeat each operation of a branch on the trunk, in order and with its own verb.
 
-What is done is cut to the periods over which a `MergePlan` lets the branch have its way. The result is that of doing it on the trunk, all in one
-transaction: how operations are grouped changes no standing.
+Changes are cut to the periods over which the `MergePlan` lets the branch win. The result equals that of doing them on the trunk, all in one transaction: how operations are
+grouped changes no standing.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from graphstore.write.trust import TRUST, Trust, last_to_rank
 
 RECHECKING = frozenset({"confirm", *DESCRIBING})
 Act = Callable[[], object]
-Acts = defaultdict[int, list[Act]]  # what to do by operations of the branch
+Acts = defaultdict[int, list[Act]]  # the changes to make, by operation of the branch
 
 
 class Carrying:
-    """The operations of a branch that a plan takes over, written on the trunk."""
+    """Writes to the trunk the operations of a branch that a plan takes over."""
 
     def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: MergePlan, base: Instant) -> None:
         self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
@@ -51,15 +51,15 @@ class Carrying:
         self.name = self.theirs.branch or self.mine.branch or ""
         self.linking = Linking(trunk, work, verb="supersede")
         self.since, self.shared = plan.since, plan.shared
-        # by numbers of the branch: what comes, and over which periods
+        # by numbers of the branch: what is carried over, and over which periods
         self.during: dict[int, list[Period]] = {}
         self.links: dict[int, list[Period]] = {}
-        self.ent: dict[int, int] = {}  # of the branch -> of the trunk
+        self.ent: dict[int, int] = {}  # number on the branch -> number on the trunk
         self.ver: dict[int, int] = {}
         self.link: dict[int, int] = {}
         self.claim: dict[int, int] = {}
         self.ops: dict[int, int] = {}
-        self.decided: dict[str, int] = {}  # the operations of decisions, by what they decide
+        self.decided: dict[str, int] = {}  # the operations of decisions, by the id of what they decide
 
     def write(self) -> Merge:
         """Write the plan in the caller's transaction."""
@@ -93,7 +93,7 @@ class Carrying:
         for ent, share in plan.things.items():
             for other, period in share.closes:
                 self._replace(ent, other, period)
-        if plan.trust is not None:  # once all else was written under the ranks of the trunk
+        if plan.trust is not None:  # after everything else was written under the ranks of the trunk
             Trust(self.trunk, last_to_rank(cast(LineCore, self.branch).database)).guard_map(
                 plan.trust, work.tx
             )
@@ -127,7 +127,7 @@ class Carrying:
     # ------------------------------------------------------------------ what there is on the trunk
 
     def _meet(self) -> dict[str, list[str]]:
-        """Find each thing on the trunk, or add it. Returns which are added, changed and ended."""
+        """Find each thing on the trunk, or add it. Returns the ids added, changed and ended."""
         told: dict[str, list[str]] = {"added": [], "changed": [], "ended": []}
         for ent, share in self.plan.things.items():
             is_new, name = share.ours < 0, self.theirs.names[ent]
@@ -148,7 +148,7 @@ class Carrying:
         )  # fmt: skip
 
     def _meet_links(self, added: list[str]) -> None:
-        """Find each link on the trunk, or add it. What a link names is added too, with its last description, if it holds nowhere any more."""
+        """Find each link on the trunk, or add it. Missing ends are added too; an end that no longer holds gets its last description."""
         mine, theirs, tx = self.mine, self.theirs, self.work.tx
         for link in sorted(self.since.links):
             triple, name = triple_of(self.branch, link), theirs.l_name[link]
@@ -195,7 +195,7 @@ class Carrying:
     # ------------------------------------------------------------------ operations
 
     def _acts(self) -> Acts:
-        """Return what each operation of the branch did to what is carried, closings first."""
+        """Return what each operation of the branch did to what is carried over, closings first."""
         theirs, first, acts = self.theirs, self.since.first_op, Acts(list)
         for ent, during in self.during.items():
             for row in theirs.rows_of[ent]:
@@ -224,7 +224,7 @@ class Carrying:
         return Acts(list, {op: done for op, done in acts.items() if op >= first})
 
     def _unseen(self, ent: int) -> Iterator[tuple[int, Act]]:
-        """Yield what operations did that shows in no row: changes of content, removals, what came and went."""
+        """Yield what operations did that no row shows: changes of content, removals, versions added and removed again."""
         theirs, work, ours = self.theirs, self.work, self.ent[ent]
 
         def removed(number: int, part: Period) -> None:
@@ -245,7 +245,7 @@ class Carrying:
                 yield op, partial(act, number, part)
 
     def _occurrences(self, ent: int) -> Iterator[tuple[int, Act]]:
-        """Yield what operations did to an event. Of one of which the trunk has recorded something too the new occurrences are recorded again."""
+        """Yield what operations did to an event. If the trunk has recorded something of it too, only the new occurrences are recorded again."""
         theirs, share, ours = self.theirs, self.plan.things[ent], self.ent[ent]
         rows = [row for row in theirs.seen_of.get(ent, ()) if theirs.believed_op(theirs.s_op[row], OPEN - 1)]
         if share.is_whole:
@@ -264,7 +264,7 @@ class Carrying:
                 yield op, partial(self._again, ours, at, op)
 
     def _op(self, op: int) -> int:
-        """Return the operation of the trunk for one of the branch."""
+        """Return the operation on the trunk for one of the branch; records it at the first call."""
         if op >= 0 and op not in self.ops:
             theirs = self.theirs
             subject = theirs.o_subject[op]
@@ -277,14 +277,14 @@ class Carrying:
         return self.ops.get(op, -1)
 
     def _arguments(self) -> None:
-        """Record the arguments of the operations that came over. Of a call with several operations some may be left out."""
+        """Record the arguments of the operations carried over. Some operations of a call may be left out."""
         for op, ours in sorted(self.ops.items(), key=itemgetter(1)):
             entry = dict(self.since.entries.get(op, {}))
             count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
             self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
 
     def _note_coverage(self, first: int) -> None:
-        """Note which invalidations the rechecks cover that came over: those that their line contained. The operations of this merge begin with number `first`."""
+        """Record which invalidations the carried rechecks cover: those that their own line contained. `first`: the number of the first operation of this merge."""
         rechecks = {ours: op for op, ours in self.ops.items() if self.theirs.o_verb[op] in RECHECKING}
         contained = Contained(self.trunk, self.branch) if rechecks else None
         for ours, op in sorted(rechecks.items()):
@@ -294,7 +294,7 @@ class Carrying:
                 self.work.covers[ours] = ranges
 
     def _writer(self, op: int) -> Trust:
-        """Return the trust that the trunk has in who did an operation on the branch: in the source of what it described, else in its author."""
+        """Return the trunk's trust in the writer of an operation of the branch: in the source it described, else in its author."""
         theirs, source = self.theirs, None
         if op < 0:
             return Trust(self.trunk, None)
@@ -307,7 +307,7 @@ class Carrying:
     # ------------------------------------------------------------------ rows
 
     def _close(self, ent: int, wanted: Period, op: int, by: int = -1) -> None:
-        """Stop believing a thing over a period. `by`: the operation whose writer does it, if that is another one."""
+        """Stop believing a thing over a period. `by`: another operation, whose writer counts."""
         mine, ours = self.mine, self.ent[ent]
         rows = mine.over(mine.now_of[ours], wanted)
         if rows:
@@ -327,7 +327,7 @@ class Carrying:
             self.work.restore(self.ent[ent], self._version(ver), part, self._op(op))
 
     def _force(self, ent: int, cell: Cell) -> None:
-        """Follow the branch over a period where one side took back what the other states or confirmed: no row of the branch since may say so."""
+        """Follow the branch over a period where one side took back what the other states or confirmed. No later row of the branch may show this."""
         if cell.theirs is not None:
             version = self._version(self.theirs.r_ver[cell.theirs.row])
             self.work.restore(self.ent[ent], version, cell.period, self.decided[self.theirs.names[ent]])
@@ -335,7 +335,7 @@ class Carrying:
             self._close(ent, cell.period, cell.theirs_gone.operation)
 
     def _force_link(self, triple: Triple, cell: Cell) -> None:
-        """Take back over a period a link that the branch took back, and the trunk says since."""
+        """Take back a link over a period where the branch took it back and the trunk has stated it since."""
         if cell.theirs is None and cell.theirs_gone is not None:
             operation = cell.theirs_gone.operation
             for link in between(self.mine, triple):
@@ -343,7 +343,7 @@ class Carrying:
                 self.work.take_link(link, cell.period, self._op(operation))
 
     def _version(self, ver: int) -> int:
-        """Return the trunk's version for one of the branch; one it has not is written with a number of the trunk."""
+        """Return the trunk's version for one of the branch. A missing version is written with a number of the trunk."""
         found = self.ver.get(ver)
         if found is None:
             found = self.shared.find(ver)
@@ -368,7 +368,7 @@ class Carrying:
             if theirs.r_close[one] == source and theirs.r_tx[one] > self.base
         )
         before = next(gone, -1)
-        if before >= 0 and self.mine.first_reported(ours) == at:  # the row it began with is never stored
+        if before >= 0 and self.mine.first_reported(ours) == at:  # its first row is never stored
             at = theirs.r_from[before]
             self.work.leave(self._op(source), {FIRST: True})
         self.mine.add_seen(ours, at, self.work.tx, self._op(source))
@@ -416,7 +416,7 @@ class Carrying:
                     self.work.link_ghost(ours, part, self._op(op))
 
     def _taken(self, ent: int) -> None:
-        """What is stated of a thing of the branch and does not hold there, so that it can be restored."""
+        """Carry over what is stated of a thing of the branch but does not hold there, so that it can be restored."""
         ours, during = self.ent[ent], self.during.get(ent, [ALWAYS])
         pieces, mine = self.theirs.taken.get(ent, ()), self.mine.taken.get(ours, ())
         kept = [(ver, *part) for ver, *piece in mine for part in without_all((piece[0], piece[1]), during)]
@@ -429,7 +429,7 @@ class Carrying:
             self.work.set_taken(ours, [*kept, *fresh])
 
     def _replace(self, ent: int, old: int, period: Period) -> None:
-        """Replace a value of a slot by one of the branch, with a `supersedes` link where that is possible."""
+        """Replace a value of a slot with one of the branch, with a `supersedes` link if possible."""
         new, last = self.ent[ent], self.theirs.r_ver[self.theirs.rows_of[ent][-1]]
         ends = LinkEnds(new, self.linking.kind("supersedes"), old)
         self._writer(self.theirs.v_op[last]).guard(old, [period])

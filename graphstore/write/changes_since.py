@@ -1,4 +1,4 @@
-"""Finds what a merge looks at: what a line of belief (the trunk or a branch) recorded after an instant, and which versions two lines share."""
+"""Find what a merge compares: what a line of belief (the trunk or a branch) recorded after an instant, and which versions two lines share."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ STATEMENTS = (
 
 @dataclass
 class LineCore(Source):
-    """What reads the rows of one line of belief."""
+    """Reads the rows of one line of belief."""
 
     index: WorkingSet
     vocabulary: Vocabulary
@@ -76,7 +76,7 @@ class LineCore(Source):
 
 
 def line_of(core: Core) -> Core:
-    """Return what reads a line of belief as it is committed. The caller has the turn to write."""
+    """Return a reader of a line of belief as it is committed. The caller has the turn to write."""
     database = core.rows.database
     index = WorkingSet(database, core.kinds, lambda: None)
     index.note_written()
@@ -84,7 +84,7 @@ def line_of(core: Core) -> Core:
 
 
 class BranchOperation(NamedTuple):
-    """An operation: its number, when it was recorded, and what it was."""
+    """Holds an operation: its number, when it was recorded, its verb and its subject."""
 
     number: int
     tx: Instant
@@ -93,7 +93,7 @@ class BranchOperation(NamedTuple):
 
 
 class ChangesSince:
-    """Finds what a line of belief recorded after an instant: by its rows, and by the heads of the chain that those name."""
+    """Finds what a line of belief recorded after an instant: by its rows, and by the heads of the chain that those refer to."""
 
     def __init__(self, core: Source, tx: Instant) -> None:
         assert isinstance(core, LineCore)
@@ -104,19 +104,19 @@ class ChangesSince:
 
     @cached_property
     def operations(self) -> list[BranchOperation]:
-        """Return its operations, without those by which a branch notes what the trunk forgot."""
+        """Return the operations since then, without those by which a branch records what the trunk forgot."""
         instants = self._index.o_tx
         found: list[BranchOperation] = []
         for part in self._line.numbers("operation", len(instants)):
             first = bisect_right(instants, self._tx, part.start, part.stop)
             found += [BranchOperation(*row) for row in self._rows(_OPERATIONS, (first, part.stop))]
-        if self._line is not TRUNK:  # what the trunk forgot is noted on each branch too
+        if self._line is not TRUNK:  # what the trunk forgot is recorded on each branch too
             found = [each for each in found if each.verb not in FORGETTING]
         return found
 
     @property
     def first_op(self) -> int:
-        """Return the number of the first operation; where there is none, one above all others."""
+        """Return the number of the first operation; `NONE`, above all others, if there is none."""
         return self.operations[0].number if self.operations else NONE
 
     @cached_property
@@ -143,7 +143,7 @@ class ChangesSince:
 
     @cached_property
     def things(self) -> set[int]:
-        """Return the entities of which a row was written or closed, an occurrence recorded, or noted what is stated and does not hold."""
+        """Return the entities that changed: rows written or closed, occurrences recorded, or kept statements set."""
         index = self._index
         names = {
             entry[0] for _, head in self._heads for part in ("rows", "seen") for entry in head.get(part, ())
@@ -159,7 +159,7 @@ class ChangesSince:
 
     @cached_property
     def spoken_of(self) -> set[int]:
-        """Return the entities that were confirmed, ended, retracted, superseded or corrected, also where that wrote no row of them."""
+        """Return the entities that were confirmed, ended, retracted, superseded or corrected, even if no row of them was written."""
         index = self._index
         names = {each.subject for each in self.operations if each.verb in ("confirm", "end", "retract")}
         index.prepare_ids(names)
@@ -167,7 +167,7 @@ class ChangesSince:
         return taken | {index.ids[name] for name in names if name in index.ids}
 
     def spoken(self, ent: int, known: Collection[Instant]) -> Spoken:
-        """Return what was said of an entity, beside what holds of it. `known`: transactions that do not count."""
+        """Return what was recorded of an entity besides what holds of it. `known`: transactions that do not count."""
         index, gone = self._index, []
         for start, stop, operation in self._taken_back(ent, known):
             for at, until in pairwise(sorted({start, stop, *self._edges(ent, (start, stop))})):
@@ -199,7 +199,7 @@ class ChangesSince:
         return (edge for part in chain(removed, rows, links) for edge in part if period[0] < edge < period[1])
 
     def _taken_back(self, ent: int, known: Collection[Instant]) -> Iterator[tuple[Instant, Instant, int]]:
-        """Yield over which periods an entity was taken back, and by which operation: all of what a verb was given, and of time that was not believed too."""
+        """Yield the periods over which an entity was taken back, each with its operation. The whole period given to a verb counts, even where nothing was believed."""
         index = self._index
         for operation, (start, stop) in index.removals(ent, OPEN - 1):
             if self._counts(operation, known):
@@ -225,7 +225,7 @@ class ChangesSince:
                     yield index.k_from[row], index.k_to[row], index.k_op[row]
 
     def unlinked(self, links: Iterable[int], known: Collection[Instant]) -> Spoken:
-        """Return over which periods links were taken back: by `unlink` all that it was given."""
+        """Return the periods over which links were taken back. For `unlink` the whole period given counts."""
         index, gone = self._index, []
         for link in links:
             for row in index.rows_of_link[link]:
@@ -240,7 +240,7 @@ class ChangesSince:
 
     @cached_property
     def links(self) -> set[int]:
-        """Return the links of which a row was written or closed, or of which it was noted what they took."""
+        """Return the links of which a row was written or closed, or that took statements from something."""
         index = self._index
         names = {
             name
@@ -264,12 +264,12 @@ class ChangesSince:
         return bool(self._rows(_IS_LINK_CHANGED, (link, self._tx))[0][0])
 
     def turns(self, ent: int) -> Iterable[Gap]:
-        """Return when operations changed the content of an entity, also before the instant."""
+        """Return the changes of an entity's content by operations, including earlier ones."""
         return self._rows(_TURNS, (ent,))
 
 
 class Contained:
-    """Finds which operations of one line of belief another one contained when it did something."""
+    """Finds which operations of one line of belief another line contained when it recorded an operation."""
 
     def __init__(self, mine: Core, theirs: Source) -> None:
         assert isinstance(theirs, LineCore)
@@ -281,11 +281,11 @@ class Contained:
             self._verbs = self._verbs[1], self._verbs[0]
 
     def before(self, operation: int) -> list[Period]:
-        """Return ranges of this line's operations: each after one number, up to another. `operation`: one of the other line."""
+        """Return ranges (after, up to] of operations of this line that the other line contained. `operation`: the number of an operation of the other line."""
         [(at, taken)] = self._theirs.rows(_TAKEN_OVER, (operation, *self._verbs[0]))
         upto = self._fork if taken is None else taken
         [(last,)] = self._mine.rows("SELECT max(number) FROM operation WHERE tx <= ?", (upto,))
-        # what came from there earlier, and what was forgotten: that is noted on each line
+        # operations that came from there earlier, and forgetting, which is recorded on each line
         given = self._mine.rows(
             _GIVEN, (*self._verbs[1], self._fork, at, orjson.dumps(list(FORGETTING)).decode())
         )
@@ -293,13 +293,13 @@ class Contained:
 
 
 def _given(entry: Json) -> Period:
-    """Return the period that a verb was given; all of time where it was given none."""
+    """Return the period given to a verb; all of time if none was given."""
     start, stop = entry.get("valid_from"), entry.get("valid_to")
     return ALWAYS[0] if start is None else instant(start), OPEN if stop is None else instant(stop)
 
 
 class SharedVersions:
-    """Finds which version of one line of belief a version of another is: from before they parted, or taken over since."""
+    """Maps versions of another line of belief to versions of this one: from before the fork, or carried over since."""
 
     def __init__(self, mine: Source, theirs: Source) -> None:
         assert isinstance(theirs, LineCore)
@@ -308,7 +308,7 @@ class SharedVersions:
         self._parted, self._stored = min(parted), mine.index.mark().versions
 
     def find(self, ver: int) -> int:
-        """Return the version of this line, -1 where there is none."""
+        """Return the version of this line for one of the other line, -1 if there is none."""
         if ver < self._parted:
             return ver
         mine, theirs = self._mine, self._theirs
@@ -320,7 +320,7 @@ class SharedVersions:
         return next((version for version in found if version >= 0), -1)
 
     def _numbered(self, name: str, number: int) -> int:
-        """Return the version of that number that was there before the merge."""
+        """Return the version with that number that existed before the merge."""
         index = self._mine
         ours = index.ids.get(name, -1)
         versions = reversed(index.versions_of[ours]) if ours >= 0 else ()

@@ -1,7 +1,7 @@
-"""Plan a merge: decide for each thing and link changed on a branch since it forked or was merged, which side holds when.
+"""Plan a merge: decide for each thing and link changed on a branch since its fork or last merge, which side holds when.
 
-Only reads. A different change on both sides is a conflict; so is what cannot coexist with the trunk. What is merged is in a
-`MergePlan`; `carrying.py` writes it.
+Planning only reads. A different change on both sides is a conflict, and so is what cannot coexist with the trunk. A `MergePlan` has what is merged; `carrying.py` writes
+it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from graphstore.write.trust import TRUST
 Side = Literal["trunk", "branch"]
 Win = tuple[Period, StatedContent | None]
 _CHOICES: tuple[Side, Side] = ("trunk", "branch")
-_SUCCEEDING = frozenset({"supersedes", "transition"})  # kinds whose link records that the target was replaced
+_SUCCEEDING = frozenset({"supersedes", "transition"})  # kinds whose links record that the target was replaced
 
 
 class Triple(NamedTuple):
-    """A link by its ends, as ids, and its kind; the ends of a symmetric kind are sorted."""
+    """A link by its ends, as ids, and its kind. The ends of a symmetric kind are sorted."""
 
     source: str
     kind: str
@@ -56,17 +56,17 @@ class MergeShare:
     """What is merged of one thing or link. `ours`: the number of a thing on the trunk, -1 for a new one."""
 
     ours: int = -1
-    wins: list[Win] = field(default_factory=list)  # where the branch's statement holds, not the trunk's
-    kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
-    held: list[Period] = field(default_factory=list)  # where the trunk stays as it is, for whatever reason
-    closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes of its slot, and when
-    forced: list[Cell] = field(default_factory=list)  # decided for the branch where a side took it back
+    wins: list[Win] = field(default_factory=list)  # where the branch's statement holds instead of the trunk's
+    kept: list[Period] = field(default_factory=list)  # periods decided for the trunk
+    held: list[Period] = field(default_factory=list)  # where the trunk stays as it is, for any reason
+    closes: list[tuple[int, Period]] = field(default_factory=list)  # values of its slot it replaces, and when
+    forced: list[Cell] = field(default_factory=list)  # conflicts about a retraction, decided for the branch
     instants: list[Instant] = field(default_factory=list)  # of an event: its new occurrences
-    is_retracted: bool = False  # an event
+    is_retracted: bool = False  # of an event
 
     @property
     def is_whole(self) -> bool:
-        """Return True if all is carried over that the branch recorded of it."""
+        """Return True if everything that the branch recorded of it is carried over."""
         return not self.held
 
     @property
@@ -80,17 +80,17 @@ class MergeShare:
         self.held += periods
 
     def gained(self) -> list[Period]:
-        """Return when it holds according to the branch."""
+        """Return the periods in which it holds according to the branch."""
         return coalesce(period for period, word in self.wins if word is not None)
 
     def lost(self) -> list[Period]:
-        """Return when it no longer holds according to the branch."""
+        """Return the periods in which it no longer holds according to the branch."""
         return coalesce(period for period, word in self.wins if word is None)
 
 
 @dataclass
 class MergePlan:
-    """All that is merged: things by their number on the branch, links by their triple."""
+    """Everything that is merged: things by their number on the branch, links by their triple."""
 
     things: dict[int, MergeShare] = field(default_factory=dict)
     links: dict[Triple, MergeShare] = field(default_factory=dict)
@@ -115,9 +115,9 @@ class MergePlan:
 
 
 class Planning:
-    """The comparison of a trunk and a branch. `base`: up to this instant the trunk has all that the branch has.
+    """Compares a trunk and a branch. `base`: the trunk contains everything that the branch recorded up to this instant.
 
-    `pulls`: it is the other way round, and `trunk` here is the branch that takes over what the trunk has.
+    `pulls`: the other direction. `trunk` is then the branch that takes over what the trunk has.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Planning:
         self.pulls = pulls
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
         self.mine, self.theirs = trunk.index, branch.index
-        self.sides = branch, trunk, branch  # who states the base, ours and theirs
+        self.sides = branch, trunk, branch  # whose statements are the base, ours and theirs
         self.decide = decide
         self.since_here, self.since = ChangesSince(trunk, base), ChangesSince(branch, base)
         self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
@@ -154,7 +154,7 @@ class Planning:
         return self.plan
 
     def _refuse_idle(self) -> None:
-        """Raise InvalidError for a decision on what is in no conflict: the caller expects another state."""
+        """Raise InvalidError for a decision on something that is in no conflict: the caller expects another state."""
         in_conflict = dict.fromkeys(conflict.id for conflict in self.plan.conflicts)
         for id in self.decide if isinstance(self.decide, Mapping) else ():
             if id not in in_conflict:
@@ -165,7 +165,7 @@ class Planning:
     # ------------------------------------------------------------------ conflicts
 
     def _conflict(self, id: str, what: str, choices: tuple[Side, ...] = _CHOICES, **more: Any) -> Side:
-        """Add a conflict and its decision. An undecided one counts as `trunk`: then nothing is written anyway."""
+        """Add a conflict and its decision. Returns the winner; `trunk` for an undecided one, since nothing is written then."""
         during = more.pop("during", None)
         if during is not None:
             more |= {"valid_from": moment(during[0]), "valid_to": end_moment(during[1])}
@@ -177,7 +177,7 @@ class Planning:
         return "trunk" if decision is None else self._side(decision)
 
     def _side(self, side: Side) -> Side:
-        """Return the name of a side for the caller, and back."""
+        """Translate the name of a side between the caller's view and this one."""
         return side if not self.pulls else "branch" if side == "trunk" else "trunk"
 
     def _decided(self, found: MergeConflict) -> Any:
@@ -193,7 +193,7 @@ class Planning:
         return wanted
 
     def _spoken_of(self) -> set[int]:
-        """Return what the branch said something of without writing a row, and the trunk has changed."""
+        """Return what the branch mentioned without writing a row, if the trunk has changed it."""
         ids, changed = self.mine.ids, self.since_here.is_changed
         names = {ent: self.theirs.names[ent] for ent in self.since.spoken_of - self.since.things}
         self.mine.prepare_ids(names.values())
@@ -217,7 +217,7 @@ class Planning:
     def _divide(
         self, share: MergeShare, three: list[Cell], mixed: bool, disputed: Callable[[Cell], Side]
     ) -> None:
-        """Note of each cell which side holds. `mixed`: both sides have recorded something, or the branch has a part from here."""
+        """Record for each cell which side holds. `mixed`: both sides have changed the thing, or the branch already has a part from here."""
         for cell in three:
             if cell.outcome == "conflict" and disputed(cell) == "trunk":
                 share.kept.append(cell.period)
@@ -229,14 +229,14 @@ class Planning:
             share.held = without_all(ALWAYS, [period for period, _ in share.wins])
 
     def _is_mixed(self, ent: int, ours: int) -> bool:
-        """Return True if the trunk has changed a thing since, or another one of its slot, or the branch has taken over a part of it from here."""
+        """Return True if the trunk has changed a thing or another value of its slot since, or the branch has taken over a part of it."""
         index, key = self.theirs, self.theirs.key[ent]
         slot = () if key is None else self.mine.slots.get((key, index.scope[ent]), ())
         came_back = self._came_back(index.rows_of[ent], index.r_tx, index.r_end)
         return came_back or any(self.since_here.is_changed(each) for each in {ours, *slot} - {-1})
 
     def _is_one(self, ent: int, ours: int) -> bool:
-        """Return True if a thing of the branch and one of the trunk that have one id are one thing."""
+        """Return True if a thing of the branch and one of the trunk with the same id are the same thing."""
         one, other = self.theirs, self.mine
         alike = bool(one.is_event[ent]) == bool(other.is_event[ours]) and (
             one.kind[ent], one.key[ent], one.scope[ent],
@@ -252,7 +252,7 @@ class Planning:
         return [StatedPiece(starts[row], stops[row], StatedContent(word, row)) for row, word in words]
 
     def _disputed(self, id: str, what: str, cell: Cell, shown: Callable[[WorkingSight, int], Any]) -> Side:
-        """Add a conflict on what the three sides state over a period."""
+        """Add a conflict about what base, ours and theirs state over a period. Returns the winner."""
         names, instants = ("base", "ours", "theirs"), (self.base, self.now, self.now)
         three: dict[str, Any] = {
             name: None if word is None else shown(WorkingSight(core, cell.start, tx), word.row)
@@ -266,7 +266,7 @@ class Planning:
     # ------------------------------------------------------------------ slots
 
     def _slots(self) -> None:
-        """Find values that would hold in a slot beside a value of the trunk."""
+        """Find values that would hold in a slot at the same time as a value of the trunk."""
         index = self.mine
         for ent, share in self.plan.things.items():
             key = self.theirs.key[ent]
@@ -279,7 +279,7 @@ class Planning:
                         self._collision(ent, other, both)
 
     def _held_after(self, ours: int) -> list[Period]:
-        """When a node of the trunk holds after the merge."""
+        """Return the periods in which a node of the trunk holds after the merge."""
         index = self.mine
         ent = self.theirs.ids.get(index.names[ours], -1)
         lost = self.plan.things[ent].lost() if ent in self.plan.things else []
@@ -308,7 +308,7 @@ class Planning:
     # ------------------------------------------------------------------ events
 
     def _event(self, ent: int, ours: int) -> None:
-        """Plan an event: it exists or not, and its occurrences only grow."""
+        """Plan an event. It exists or not, and occurrences are only added."""
         index, mine, name = self.theirs, self.mine, self.theirs.names[ent]
         share, is_old = MergeShare(ours), index.born[ent] <= self.base
         happened = _happened(index, ent) if index.now_of[ent] else []
@@ -378,7 +378,7 @@ class Planning:
         ]
 
     def _comes(self, name: str) -> bool:
-        """Return True if something is on the trunk after the merge."""
+        """Return True if a thing is on the trunk after the merge."""
         ent = self.theirs.ids[name]
         if name in self.mine.ids:
             return True
@@ -395,7 +395,7 @@ class Planning:
         return leads(triple.target, triple.source, lambda name: self._onward(name, triple.kind))
 
     def _onward(self, name: str, kind: str) -> Iterator[str]:
-        """Where links of a kind lead from a thing, on the trunk after the merge as planned so far."""
+        """Yield where links of a kind lead from a thing, on the trunk after the merge as planned so far."""
         index = self.mine
         for link in index.of_kinds(index.out, index.ids.get(name, -1), (kind,)):
             target = index.names[index.l_tgt[link]]
@@ -409,7 +409,7 @@ class Planning:
                 yield triple.target
 
     def _stay(self, triple: Triple, share: MergeShare) -> None:
-        """Leave on the trunk what a supersession that is left out would take."""
+        """Leave on the trunk what a rejected supersession would take."""
         target = self.plan.things.get(self.theirs.ids[triple.target])
         if triple.kind == "supersedes" and target is not None:
             pairs = product(target.lost(), share.gained())
@@ -418,7 +418,7 @@ class Planning:
     # ------------------------------------------------------------------ what does not show in rows
 
     def _looks(self) -> list[int]:
-        """Return the operations of the branch that confirmed what is on the trunk after the merge."""
+        """Return the operations of the branch that confirmed things which the trunk has after the merge."""
         ids, things = self.theirs.ids, self.plan.things
         return [
             each.number
@@ -429,7 +429,7 @@ class Planning:
 
     @cached_property
     def _known_here(self) -> set[Instant]:
-        """Return the transactions of the branch since that took over what was recorded here."""
+        """Return the transactions of the branch since then that took over what was recorded here."""
         lines = self.mine.lineage
         return {
             each.tx
@@ -491,5 +491,5 @@ def _happened(index: WorkingSet, ent: int, tx: Instant = OPEN) -> list[Instant]:
 
 
 def _left(instants: list[Instant], known: list[Instant]) -> list[Instant]:
-    """Return the instants not among those known, as multisets."""
+    """Return the instants that are not among the known ones. Repeated instants count."""
     return list((Counter(instants) - Counter(known)).elements())

@@ -1,7 +1,7 @@
-"""Reads the chain as the calls that were made: each with the arguments given, so that it can be made again without another.
+"""Read the chain as the calls that were made, each with the arguments given, so that it can be repeated without another call.
 
-A call is what a caller asked for at once: a verb with its own operations. Heads have the arguments that effects do not show (`given_arguments`); heads of
-release 0.1 have effects only, and the bounds of their calls are those of what they left.
+A call is one request of a caller: a verb with its operations. Heads have the arguments that effects do not show (`given_arguments`). Heads of release 0.1 have only
+effects. The bounds of their calls are those of what they left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Part = tuple[int, Json, list[Any]]
 
 @dataclass(slots=True)
 class RecordedVersion:
-    """A version that an operation recorded: its number, its body (None where it was forgotten), and its periods."""
+    """A version that an operation recorded: its number, its body (None if it was forgotten), and its periods."""
 
     id: str
     number: int
@@ -33,7 +33,7 @@ class RecordedVersion:
 
 @dataclass(slots=True)
 class LinkSaid:
-    """Holds the attributes that an operation stated of a link."""
+    """Stores the attributes that an operation stated of a link."""
 
     id: str
     sentence: Sentence
@@ -47,13 +47,13 @@ class LinkSaid:
 
 @dataclass(slots=True)
 class RecordedOperation:
-    """One operation as it was recorded. `reason`: its own, not that of its transaction."""
+    """One operation as it was recorded. `reason`: its own reason, not that of its transaction."""
 
     verb: str
     subject: str
     author: str | None
     reason: str | None = None
-    is_forgotten: bool = False  # whether its body was removed
+    is_forgotten: bool = False  # True if its body was removed
     args: Json = field(default_factory=dict)
     held: Json = field(default_factory=dict)
     own: Json = field(default_factory=dict)
@@ -70,7 +70,7 @@ class RecordedCall:
 
     @property
     def first(self) -> RecordedOperation:
-        """Return the operation that names the call."""
+        """Return the first operation, which names the call."""
         return self.ops[0]
 
 
@@ -83,7 +83,7 @@ class RecordedTransaction:
     author: str | None
     reason: str | None
     is_bulk: bool
-    has_arguments: bool  # else it is of release 0.1
+    has_arguments: bool  # False for a transaction of release 0.1
     heads: list[Json]
     lines: list[Verbatim]
     calls: list[RecordedCall] = field(default_factory=list)
@@ -96,12 +96,12 @@ class RecordedTransaction:
 
     @property
     def lacks_bodies(self) -> bool:
-        """Return True if a body of it was removed."""
+        """Return True if one of its bodies was removed."""
         return any(body == b"null" for line in self.lines for body in line.bodies)
 
 
 class ChainReader:
-    """Reads a chain in order. It remembers what links say."""
+    """Reads a chain in order. It remembers the attributes of links."""
 
     def __init__(self) -> None:
         self.links: dict[str, LinkSaid] = {}
@@ -149,7 +149,7 @@ class ChainReader:
         return made
 
     def _versions(self, parts: list[Part], ops: list[RecordedOperation]) -> None:
-        """Give operations the versions that they recorded. A large transaction has its versions, their rows and its operations in several heads."""
+        """Assign to operations the versions that they recorded. A large transaction has its versions, their rows and its operations in several heads."""
         texts = {
             (id, number): bodies[body]
             for _, head, bodies in parts
@@ -168,7 +168,7 @@ class ChainReader:
                 if (id, number) in texts:
                     by = told.setdefault(
                         (id, number), first + op
-                    )  # later rows may be pieces that others left
+                    )  # later rows may be pieces that other operations left
                     version = RecordedVersion(id, number, texts[id, number])
                     ops[by].versions.setdefault(number, version).periods.append((start, stop))
         for (id, number), by in told.items():
@@ -186,7 +186,7 @@ class ChainReader:
                     version.periods.append((start, stop))
 
     def _links(self, parts: list[Part], ops: list[RecordedOperation]) -> None:
-        """Give operations what they said of links."""
+        """Assign to operations what they stated of links."""
         claims: dict[tuple[str, int], LinkSaid] = {}
         told: dict[tuple[str, int], int] = {}
         for first, head, bodies in parts:
@@ -214,7 +214,7 @@ class ChainReader:
             ops[by].links += links.values()
 
     def _known(self, id: str) -> LinkSaid:
-        """Return what was said of a link last."""
+        """Return the last recorded attributes of a link."""
         return replace(self.links[id], periods=[])
 
 
@@ -236,7 +236,7 @@ def _operation(
 
 
 def _calls(ops: list[RecordedOperation]) -> Iterator[RecordedCall]:
-    """Put the operations of each call together."""
+    """Yield the calls, each with its operations."""
     at = 0
     while at < len(ops):
         op = ops[at]

@@ -1,4 +1,4 @@
-"""Recording an event: as a new one, or as an occurrence of the event with the same fingerprint."""
+"""Record an event: a new one, or an occurrence of the event with the same fingerprint."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from graphstore.write.linking import LinkClaim, LinkEnds, Linking
 from graphstore.write.transaction import Transaction
 
 TOLD_APART = "told apart"
-"""The setting: fingerprints of which each text is an event of its own."""
+"""The setting: fingerprints for which each text is an event of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordEvent(Verb[Recorded]):
-    """See `GraphStore.record_event`. `type` and `body` are checked. `at` None: now. `related_to`: ids of what it is about."""
+    """See `GraphStore.record_event`. `type` and `body` are checked. `at`: None for now. `related_to`: ids of what it is about."""
 
     type: str
     body: Json
@@ -44,7 +44,7 @@ class RecordEvent(Verb[Recorded]):
 
 
 class WrittenEvent(NamedTuple):
-    """The event of a report, whether it is new, and warnings of what could not be done."""
+    """Names the event of a report, whether it is new, and warnings about what could not be done."""
 
     ent: int
     is_new: bool
@@ -52,7 +52,7 @@ class WrittenEvent(NamedTuple):
 
 
 class Recording:
-    """The events of one transaction."""
+    """Records the events of one transaction."""
 
     def __init__(self, act: Act) -> None:
         self.act = act
@@ -71,9 +71,9 @@ class Recording:
         return self.work.answer(Recorded, make)
 
     def write(self, report: RecordEvent) -> WrittenEvent:
-        """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.
+        """Write a report. Writes nothing if its id is known, an occurrence if its fingerprint is known, else a new event.
 
-        Raises ConflictError when the id is known with other content.
+        Raises ConflictError if the id is known with other content.
         """
         known = -1 if report.id is None else self._same(report, report.id)
         if known >= 0:
@@ -102,11 +102,11 @@ class Recording:
         return ent, op
 
     def new_id(self, at: Instant) -> str:
-        """Return a new id for an event that happened then."""
+        """Return a new id for an event that happened at this instant."""
         return drawn(lambda: f"evt_{at // 1000}_{random_64()[:8]}", self.index.ids)
 
     def _same(self, report: RecordEvent, id: str) -> int:
-        """Return the event of that id, when its content is the same; -1 when the id is not known."""
+        """Return the event with that id; -1 if the id is unknown. Raises ConflictError if its content is different."""
         index = self.index
         ent: int = index.ids.get(text_of("id", id), -1)
         if ent < 0:
@@ -128,7 +128,7 @@ class Recording:
         return ent
 
     def _to_the_letter(self, report: RecordEvent) -> RecordEvent:
-        """Return the report, with a fingerprint of its very text where its own was told apart."""
+        """Return the report. If texts with its fingerprint are to be distinguished, it gets a fingerprint of its exact text."""
         body = report.body
         if not may_repeat(report) or body["fingerprint"] not in (self.index.setting(TOLD_APART) or ()):
             return report
@@ -136,7 +136,7 @@ class Recording:
         return replace(report, body={**body, "fingerprint": own})
 
     def _alike(self, report: RecordEvent) -> int:
-        """Return the event that a report without an id repeats, or -1: of several the one recorded last."""
+        """Return the event that a report without an id repeats, or -1. Of several the last recorded one counts."""
         if not may_repeat(report):
             return -1
         for ent in reversed(self.index.prints.get(print_of(report.body), ())):
@@ -145,7 +145,7 @@ class Recording:
         return -1
 
     def _relation(self, event: int, other: int) -> tuple[str, bool]:
-        """Return the kind of the link between an event and what it is about, and whether it runs from the other to the event."""
+        """Return the kind of the link between an event and what it is about, and whether the link runs from the other to the event."""
         index = self.index
         happened = EventsAt(index, self.core.raw, self.work.tx, self.work.tx)
         if index.kind[event] in MENDING and happened.can_be_open(other):
@@ -155,7 +155,7 @@ class Recording:
         return "related_to", False
 
     def _minted(self, there: list[int]) -> str | None:
-        """By whom the first of these links was minted with an event: by the store, or for an agent. None where there is none."""
+        """Return the maker of the first of these links that was made with an event, by the store or for an agent. None if there is none."""
         for row in there:
             maker = self.index.c_by[self.index.k_claim[row]]
             if creator_of(maker) in ("store", "agent"):
@@ -163,7 +163,7 @@ class Recording:
         return None
 
     def _relate(self, event: int, other: str, at: Instant, maker: str, op: int) -> str | None:
-        """Link an event with what it is about, made by `maker` unless it was minted before. Returns a warning when that is not possible."""
+        """Link an event to what it is about, made by `maker` unless an earlier maker is known. Returns a warning if that is not possible."""
         index = self.index
         try:
             target = self.act.known(other)
@@ -198,6 +198,5 @@ def can_come_again(index: WorkingSet, ent: int, tx: Instant) -> bool:
 
 
 def occur(work: Transaction, id: str, at: Instant, own: Json) -> None:
-    """Record one more occurrence of the event of that id, whatever its fingerprint, and what it says otherwise than the first report.
-    The event must be believed."""
+    """Record one more occurrence of the believed event `id`, whatever its fingerprint. `own`: the fields that differ from the first report."""
     work.happen_again(work.index.ids[id], at, work.op("record_event", id), own)

@@ -1,4 +1,4 @@
-"""Retention: which contents are evicted, by age, size and kind, as the rows of a ledger tell; and how things were forgotten."""
+"""Retention: select contents to evict by age, size and kind from the rows of a ledger, and report how things were forgotten."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from graphstore.write.transaction import Transaction
 
 DAY = 86_400_000_000
-AFTER_EVICTION = 0.8  # of the allowed size, so that not every commit evicts
+AFTER_EVICTION = 0.8  # share of the allowed size to reach, so that not every commit evicts
 _TOMBSTONE = 64  # approximate bytes that an eviction adds for each thing
 _LINE = 512  # approximate bytes that it adds once
-# Bytes that remain of an evicted event: the head that recorded it, its part of the head that evicted it, and its place in a trace. Measured:
-# 370 to 470 where its id is short or generated, 580 for a commit, 700 for a span of a trace and for an event with a link.
+# Bytes that remain of an evicted event: the head that recorded it, its part of the evicting head, and its place in a trace. Measured: 370 to 470 with a short or generated
+# id, 580 for a commit, 700 for a span of a trace and for an event with a link.
 _AUDIT = 500
-_AUDITS = 0.25  # of the allowed size: what remains of evicted events may take so much before it is summed up
-SUMS = "evicted"  # in the body of the operation that summed them up: day -> type -> how many
+_AUDITS = 0.25  # share of the allowed size that remains of evicted events may take before they are summed up
+SUMS = "evicted"  # field in the body of the operation that summed them up: day -> type -> count
 
 Sums = dict[str, dict[str, int]]
 
@@ -50,7 +50,7 @@ class KindContent(NamedTuple):
 
 
 class Old(NamedTuple):
-    """Describes what may be evicted."""
+    """A node or event that may be evicted."""
 
     number: int
     id: str
@@ -60,7 +60,7 @@ class Old(NamedTuple):
 
 
 class Bytes(NamedTuple):
-    """Counts what contents take."""
+    """Counts the bytes of contents."""
 
     bytes: int
 
@@ -72,7 +72,7 @@ class ForgottenWord(NamedTuple):
 
 
 class EvictionTold(NamedTuple):
-    """Holds what an eviction without tombstones told."""
+    """Stores what an eviction without tombstones recorded."""
 
     tx: Instant
     data: bytes
@@ -89,7 +89,7 @@ EVICTIONS_SINCE = Statement("evictions_since", EvictionTold)
 
 
 class Evictable:
-    """Finds by rows what may be evicted of one line of belief."""
+    """Finds by rows what may be evicted from one line of belief."""
 
     def __init__(self, database: RowReader) -> None:
         self._point = Point(database, OPEN, OPEN)
@@ -102,12 +102,12 @@ class Evictable:
         *,
         tombstones: bool = False,
     ) -> list[Old]:
-        """Return what may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
-        `tombstones` what was evicted earlier as well."""
+        """Return what may be evicted, oldest first: events, and nodes of `kinds` that ended by `before` (default `now`). With `tombstones`, include what was evicted
+        earlier."""
         return self._read(kinds, before, now, ["", "evicted"] if tombstones else [""])
 
     def evicted(self) -> list[Old]:
-        """Return the events that were evicted before, in that order."""
+        """Return the events evicted so far, in the order of their eviction."""
         return sorted(self._read(None, None, OPEN, ["evicted"]), key=lambda each: each.forgotten_by or 0)
 
     def _read(
@@ -123,30 +123,30 @@ class Evictable:
         )
 
     def contents(self, kind: str) -> list[KindContent]:
-        """Return the nodes of a kind that are not forgotten, whether they stand or not, in the order in which they were recorded."""
+        """Return the nodes of a kind that are not forgotten, with any standing, in the order in which they were recorded."""
         return self._point.rows(CONTENTS, kind=kind)
 
     def contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[KindContent]]]:
-        """Return, as `contents` does for each branch (deleted ones too), the nodes unknown to this line, which is the trunk, with the value of a setting of the branch."""
+        """Yield for each branch, deleted ones included, the value of a setting and the nodes of `contents` that the trunk does not know. This line must be the trunk."""
         for line in branches(self._point.database):
             found = [each for each in line.contents(kind) if self.number(each.name) is None]
             yield settings.setting(line._point, setting), found
 
     def size(self, number: int) -> int:
-        """Return what the contents of a thing take, in bytes."""
+        """Return the size of a thing's contents in bytes."""
         return self._point.rows(CONTENT_BYTES, number=number)[0].bytes
 
     def number(self, id: str) -> int | None:
-        """Return the number of an id; None where it is not known on this line."""
+        """Return the number of an id; None if this line does not know it."""
         return next((each.number for each in self._point.rows(ENTITY_NUMBER, id=id)), None)
 
     def freed(self, number: int, keep_audit: bool) -> int:
-        """Return how many bytes the removal of a thing's contents frees, approximately."""
+        """Return approximately how many bytes are freed if a thing's contents are removed."""
         size = self.size(number)
         return max(size - _TOMBSTONE, 0) if keep_audit else size + 4 * _TOMBSTONE
 
     def enough(self, numbers: Iterable[int], bytes_over: int, keep_audit: bool) -> int:
-        """Return how many of these things, from the first on, have to go so that more than so many bytes are freed."""
+        """Return how many of these things, from the first on, must be removed to free more than `bytes_over` bytes."""
         count = 0
         bytes_over += _LINE if bytes_over >= 0 else 0
         for number in numbers:
@@ -157,8 +157,8 @@ class Evictable:
         return count
 
     def outgrown(self, size: int, allowed: int, now: Instant) -> tuple[list[Old], bool]:
-        """Return what is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of
-        the events that were evicted before. Never all that stand: where that would not do, the older half."""
+        """Return the oldest events to remove from a journal that exceeds the allowed bytes. The flag is True if no trace of them, nor of earlier evicted events, may
+        remain. At most the older half is removed if removing all would not suffice."""
         over = size - int(allowed * AFTER_EVICTION)
         there = self.oldest(None, None, now)
 
@@ -173,7 +173,7 @@ class Evictable:
 
 
 def sums_of(events: Iterable[Old]) -> Sums:
-    """Return how many events of which type happened last on which day, of UTC."""
+    """Return the number of events by day (UTC, of the last occurrence) and type."""
     sums: Sums = {}
     for event in events:
         day = sums.setdefault(moment(event.last).date().isoformat(), {})
@@ -182,7 +182,7 @@ def sums_of(events: Iterable[Old]) -> Sums:
 
 
 def together(one: Sums, other: Sums) -> Sums:
-    """Both sums as one."""
+    """Return the total of two sums."""
     return {
         day: dict(Counter(one.get(day, {})) + Counter(other.get(day, {}))) for day in sorted({*one, *other})
     }
@@ -209,7 +209,7 @@ def _place(index: WorkingSet, raw: Raw, ent: int) -> Json:
 def without_trace(
     tx: Instant, count: int, author: str | None, reason: str | None, sums: Sums | None = None
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the line that records that things were removed, without naming them; with `sums` how many of what were, of which day."""
+    """Return the line that records the removal of things without naming them. `sums`: the numbers of removed events by day."""
     text = f"{count} removed without a trace" + (f": {reason}" if reason else "")
     if sums is not None:
         days = (
@@ -226,12 +226,12 @@ def without_trace(
 
 
 def branches(database: RowReader) -> list[Evictable]:
-    """Return what may be evicted of each branch, deleted ones too."""
+    """Return the finder of evictable things for each branch, deleted ones included."""
     return [Evictable(line) for line in branch_databases(database)]
 
 
 def words(database: RowReader, names: Iterable[str]) -> dict[str, str]:
-    """Return how each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
+    """Return how each of these full ids was forgotten: `evicted`, `erased` or empty. Raises NotFoundError for an id that no line knows."""
     point, found = Point(database, OPEN, OPEN), {}
     for name in names:
         rows = point.rows(FORGOTTEN_HOW, id=name)
@@ -243,7 +243,7 @@ def words(database: RowReader, names: Iterable[str]) -> dict[str, str]:
 
 
 def summed_before(database: RowReader, day: Instant) -> tuple[frozenset[Instant], Sums]:
-    """Return the transactions of the same day, of UTC, that summed up evicted events, and their sums together."""
+    """Return the earlier transactions of the same day (UTC) that summed up evicted events, and the total of their sums."""
     point, found, sums = Point(database, OPEN, OPEN), set(), Sums()
     point.tx = day - day % DAY
     for row in point.rows(EVICTIONS_SINCE):

@@ -1,7 +1,6 @@
-"""Taking back one transaction: what it opened is closed, what it closed is open again, as a transaction of its own.
+"""Undo one transaction: close what it opened and open again what it closed, as a transaction of its own.
 
-Operations are not removed. From the undo's instant on those of the transaction do not count (`Index.believed_op`); an undo that is undone counts no
-more, and the first ones count again.
+Operations are not removed. From the undo's instant on, those of the undone transaction do not count (`Index.believed_op`). Undoing an undo makes them count again.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _LASTING = frozenset(
 )
 
 
-_FEW = 16  # rows of links that are looked at without the list of a thing's links
+_FEW = 16  # rows of links that are scanned instead of the list of a thing's links
 
 
 class _Done(NamedTuple):
-    """What a transaction did: the rows it opened and closed, and what it changed of what is stated and does not hold, as that was before and after it."""
+    """What a transaction did: the rows it opened and closed, and the kept statements that it changed, before and after it."""
 
     rows: list[int]
     closed: list[int]
@@ -40,12 +39,12 @@ class _Done(NamedTuple):
 
 
 def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> None:
-    """Take back every transaction from an instant on that still counts, the newest first. Raises as `Undoing.write`."""
+    """Take back every transaction since an instant that still counts, newest first. Raises what `Undoing.write` raises."""
     index, done = core.index, 0
     for of in reversed(index.instants_between(since, work.tx)):
         ops = index.ops_at(of)
         if all(index.o_verb[op] == TOUCH or not index.believed_op(op, work.tx) for op in ops):
-            continue  # it says nothing, or is taken back already
+            continue  # it states nothing, or is taken back already
         Undoing(core, work, of).write(reason)
         done += 1
     if not done:
@@ -55,14 +54,14 @@ def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> No
 
 
 def _written_at(rows: list[int], tx: Instant, written: Sequence[int]) -> Iterator[int]:
-    """Yield the rows written at an instant, of those of one thing; the last one first, which is mostly the one that is open."""
+    """Yield the rows of one thing that were written at an instant, last one first: the open row is mostly the last."""
     at = written.__getitem__
     for place in reversed(range(bisect_left(rows, tx, key=at), bisect_right(rows, tx, key=at))):
         yield rows[place]
 
 
 class Undoing:
-    """The taking back of one transaction `of`."""
+    """Takes back one transaction, that at instant `of`."""
 
     def __init__(self, core: Core, work: Transaction, of: Instant) -> None:
         self.core, self.index, self.work, self.of = core, core.index, work, of
@@ -71,8 +70,8 @@ class Undoing:
         self._why_not: list[str] = []
 
     def write(self, reason: str) -> None:
-        """Write it. Raises NotFoundError where there is no such transaction; ConflictError, with the ids, when something was built on it, when it
-        is taken back already, or holds what cannot be."""
+        """Write the undo. Raises NotFoundError if there is no such transaction. Raises ConflictError, with the ids, if something was built on it, it is taken back already,
+        or it cannot be undone."""
         index, work = self.index, self.work
         self._refuse_lasting()
         goes, link_goes = self._current()
@@ -100,7 +99,7 @@ class Undoing:
         index.add_settings([{name: before} for name, (before, _) in self.settings.items()])
 
     def _settle(self, op: int) -> None:
-        """Let what holds follow from the bounds that later transactions have set or withdrawn."""
+        """Derive what holds from the bounds that later transactions have set or withdrawn."""
         index, bounds = self.index, Bounds(self.core, self.work, op=op)
         for ent in self.done.taken:
             bounds.give_back(ent, ALWAYS)
@@ -117,7 +116,7 @@ class Undoing:
     # ------------------------------------------------------------------ whether it may be
 
     def _nearest(self) -> str:
-        """Return the transactions before and after the instant, in words."""
+        """Return a sentence with the transactions before and after the instant."""
         index = self.index
         near = {index.o_tx[op]: op for op in index.ops_beside(self.of)}
         nearest = [
@@ -144,7 +143,7 @@ class Undoing:
                 )
 
     def _current(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Each row it opened, and the row that is open now as it was left or as an undo restored it. Notes those that changed since."""
+        """Map each row that it opened to the open row with the same content: itself, or one restored by an undo. Notes the rows changed since."""
         index = self.index
         goes: dict[int, int] = {}
         link_goes: dict[int, int] = {}
@@ -191,7 +190,7 @@ class Undoing:
         return -1
 
     def _undone_at(self, tx: Instant) -> Iterator[Instant]:
-        """When a transaction was taken back, where that counts."""
+        """Yield the instants at which a transaction was taken back, if the undo counts."""
         index = self.index
         for op in index.undone_by.get(tx, ()):
             if index.believed_op(op, self.work.tx):
@@ -213,7 +212,7 @@ class Undoing:
             )
 
     def _refuse_places(self, goes: set[int]) -> None:
-        """Where a row would be open again nothing else may be, of the node or of its slot."""
+        """Note what now holds where a row would be opened again, of the node or of its slot."""
         index = self.index
         for row in self.done.closed:
             ent = index.r_ent[row]
@@ -223,7 +222,7 @@ class Undoing:
             self._why_not += [index.names[index.r_ent[one]] for one in over if one not in goes]
 
     def _refuse_sentences(self, goes: set[int]) -> None:
-        """Where a row of a link would be open again its sentence may not be."""
+        """Note links that state the same sentence where a link row would be opened again."""
         index, linking = self.index, Linking(self.core, self.work)
         for row in self.done.unlinked:
             link = index.k_link[row]
@@ -234,13 +233,13 @@ class Undoing:
                 self._why_not.append(index.names[ends.source])
 
     def _is_retracted_since(self, ent: int) -> bool:
-        """Return True if a part of a thing was retracted since: the bounds that it set went with it."""
+        """Return True if a part of a thing was retracted since: its bounds were withdrawn with it."""
         index, tx = self.index, self.work.tx
         closed = (index.r_close[row] for row in index.rows_of[ent] if self.of < index.r_end[row] < tx)
         return any(index.o_verb[op] == "retract" and index.believed_op(op, tx) for op in closed)
 
     def _refuse_cycles(self) -> None:
-        """A link that would be open again may not close a cycle with what is left once the transaction's own links are closed."""
+        """Raise ConflictError if a link that opens again would close a cycle with the links that remain."""
         index, linking = self.index, Linking(self.core, self.work)
         for row in self.done.unlinked:
             link = index.k_link[row]
@@ -250,7 +249,7 @@ class Undoing:
         self._refuse()
 
     def _refuse_uses(self) -> None:
-        """What it described may not have been confirmed, have happened again or have been linked since."""
+        """Note what it described if that was confirmed, happened again or was linked since."""
         index, of, tx = self.index, self.of, self.work.tx
         described = {
             index.r_ent[row] for row in self.done.rows if index.o_tx[index.v_op[index.r_ver[row]]] == of
@@ -273,7 +272,7 @@ class Undoing:
             (index.into, index.l_tgt, index.l_src),
         ):
             links: Collection[int] = side.get(ent, ()) if count > _FEW else ()
-            if count <= _FEW or len(links) > count:  # of a hub only those of which a row was written since
+            if count <= _FEW or len(links) > count:  # for a hub, only links of which a row was written since
                 written = map(index.k_link.__getitem__, chain.from_iterable(later))
                 links = sorted({link for link in written if near[link] == ent})
             for link in links:

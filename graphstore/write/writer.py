@@ -1,7 +1,6 @@
 """Begin and end transactions: the store's now, the one instant of each transaction, and when it is durable.
 
-A transaction takes the writer's lock and gets one instant. Its changes go to a working set that other threads do not see. The commit writes them as one line (or several),
-durable and visible to every reader, and then releases the lock.
+A transaction holds the writer's lock and has one instant. Other threads do not see its working set. Its commit writes one line (or several), durable and visible.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _DOORS = 500  # number of transactions whose door is remembered
 
 @dataclass(slots=True)
 class _Request:
-    """Holds a request for transactions: its id, how long the chain was when no other process had done it yet (None: unknown), and whether this process has done it."""
+    """Holds a request for transactions: its id, how long the chain was when no other process had done it (None: unknown), and whether this process has done it."""
 
     id: str
     since: int | None
@@ -87,7 +86,7 @@ class Writer(Reader):
         self._clock = clock
         self._author = author
         # By thread, the latest tx requested for a view: no transaction may get an instant up to that. Branches share it. A reader records the tx and then looks for an
-        # earlier open transaction. A writer opens the transaction and then looks here. So at least one of them sees the other.
+        # open transaction that is not later. A writer opens the transaction and then looks here. So at least one of them sees the other.
         self._asked: dict[int, Instant] = {}
         self._writer = threading.RLock()
         self._named = "the trunk"
@@ -160,7 +159,7 @@ class Writer(Reader):
                     self._place.release()
 
     def _last_committed_tx(self) -> Instant:
-        """Return the last committed tx. Adds the kinds of link that other processes have defined since."""
+        """Return the last committed tx. Adds the kinds of link that other processes have defined meanwhile."""
         core = self._core
         last, kinds = core.rows.last_tx_and_new_kinds()
         if kinds is not None:
@@ -387,8 +386,8 @@ class Writer(Reader):
                 self._keep_small()
 
     def _signed(self, author: str | None) -> str | None:
-        """Return the author of a write: the named author, else that of this opening. A token with a name signs if no author is named. In a store that ranks authors the
-        token always signs."""
+        """Return the author of a write: the named author, else that of this opening. A token with a name signs if no author is named, and always in a store that ranks
+        authors."""
         signer = SIGNER.get()
         if signer is None:
             return self._author if author is None else text_of("author", author)
