@@ -1,1 +1,1 @@
-"""Reading at a coordinate: the view, hops, walks, succession, comparison, conflicts, snapshots. It writes nothing."""
+"""Reads at a coordinate: the view, hops, walks, succession, comparison, conflicts, snapshots. This package never writes."""

@@ -1,7 +1,7 @@
-"""Contradictions: what `contradicts` links say, and pairs of nodes that speak of the same with different values.
+"""Find contradictions: recorded `contradicts` links, and pairs of nodes that state different values for the same subject.
 
-Two speak of the same when they are values of one slot, of one field of one subject, or of one topic tag (`values/assertions.py`). Each is held
-against the few before it in its group, so the cost grows with what is looked at, not with its square. Nothing is decided automatically.
+Two nodes have the same subject if they are values of one slot, of one field of one subject, or of one topic tag (`values/assertions.py`). Each is compared with the few
+before it in its group, so the cost grows linearly. Nothing is decided automatically.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from graphstore.view.sight import Sight
 
 BOTH = "both"
 BEFORE = 10
-"""With so many of the newest before it in its group, at most, a statement makes a candidate."""
-_NEAREST = 10  # of what a search finds, and
-_TAGGED = 100  # of what bears its key or a tag, so many are looked at for one thing
+"""The largest number of older statements of its group, newest first, with which a statement makes candidates."""
+_NEAREST = 10  # search results compared for one thing
+_TAGGED = 100  # nodes with its key or a tag of it that are compared for one thing
 
 _CONTRADICTS = frozenset({"contradicts"})
 
@@ -40,7 +40,7 @@ Pairs = set[tuple[int, int]]
 def contradictions(
     sight: Sight, *, settled: bool, candidates: bool, limit: int | None, of: int | None = None
 ) -> list[Contradiction]:
-    """Return the contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: those of this thing alone."""
+    """Return the contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: only those of this thing."""
     limit = whole_number("limit", limit)
     found: Iterator[Contradiction] = iter(_explicit(sight, settled, of))
     if candidates:
@@ -80,7 +80,7 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
 def rows_between(
     sight: NumberedRows, one: int, other: int, kinds: frozenset[str] = _CONTRADICTS
 ) -> list[int]:
-    """Return the rows of links of some kinds between two things that hold here."""
+    """Return the rows, of links of some kinds between two things, that hold here."""
     return [
         row
         for start, end in ((one, other), (other, one))
@@ -113,13 +113,13 @@ class _Said(NamedTuple):
     says: ShortAssertion
 
 
-_Pair = tuple[int, int]  # two rows of nodes that seem to disagree, the newer first
+_Pair = tuple[int, int]  # two rows of nodes that may disagree, the newer first
 
 
 def _candidates(
     sight: Sight, among: Iterable[int] | None = None, of: int | None = None
 ) -> Iterator[Contradiction]:
-    """Yield the candidates of all that holds here (of `among`), the newest first; `of`: those of this thing alone."""
+    """Yield the candidates among everything that holds here (or among `among`), newest first. `of`: only those of this thing."""
     entity = sight.index.r_ent
     found: set[_Pair] = set()
     for group in _groups(sight, among):
@@ -135,7 +135,7 @@ def _candidates(
 
 
 def _joined(sight: Sight, pairs: set[_Pair], *, is_of_all: bool) -> Pairs:
-    """Return the pairs of things that are joined by a link which decides: all there are, or those of some pairs of rows."""
+    """Return the pairs of things joined by a decisive link: all of them, or those of some pairs of rows."""
     if is_of_all:
         return linked(sight)
     entity = sight.index.r_ent
@@ -145,7 +145,7 @@ def _joined(sight: Sight, pairs: set[_Pair], *, is_of_all: bool) -> Pairs:
 
 
 def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
-    """Return what holds here by what it speaks of, each group of two or more in one scope, the newest first."""
+    """Return the assertions that hold here, grouped by scope and subject, newest first. Groups of one are left out."""
     index = sight.index
     if among is None:
         there = sight.node_rows()
@@ -164,8 +164,8 @@ def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
 
 
 def _disagreeing(group: list[_Said]) -> Iterator[_Pair]:
-    """Each with the newest before it that say another value, at most `BEFORE`; runs of one value are passed over at once."""
-    after = list(range(1, len(group) + 1))  # where the next other value begins
+    """Yield each assertion with the newest older ones that state another value, at most `BEFORE`. Runs of one value are skipped at once."""
+    after = list(range(1, len(group) + 1))  # the index where the next different value begins
     for at in range(len(group) - 2, -1, -1):
         if group[at].says.value == group[at + 1].says.value:
             after[at] = after[at + 1]
@@ -184,7 +184,7 @@ def _disagreeing(group: list[_Said]) -> Iterator[_Pair]:
 
 
 def _against_all(group: list[_Said], of: int, entity: Sequence[int]) -> Iterator[_Pair]:
-    """Yield the one thing with all others of a group."""
+    """Yield one thing paired with all others of a group."""
     place = next((at for at, each in enumerate(group) if entity[each.row] == of), len(group))
     for at, each in enumerate(group) if place < len(group) else ():
         newer, older = (group[place], each) if place < at else (each, group[place])
@@ -197,7 +197,7 @@ def _disagree(newer: _Said, older: _Said) -> bool:
 
 
 def _candidate(sight: Sight, newer: int, older: int) -> Iterator[Contradiction]:
-    """Yield the candidate that two rows make; none when only the short forms of what they say were equal."""
+    """Yield the candidate that two rows make. Yields nothing if only the short forms of what they state matched."""
     entity, core = sight.index.r_ent, sight.core
     says = disagreement(read(core, newer), read(core, older))
     if says is not None:
@@ -215,7 +215,7 @@ def _candidate(sight: Sight, newer: int, older: int) -> Iterator[Contradiction]:
 
 
 def _near(sight: Sight, ent: int) -> Iterator[int]:
-    """Yield what may speak of the same as a thing: what has its key or its tags, and what is nearest to it in words."""
+    """Yield the things that may have the same subject as a thing: those with its key or its tags, and those nearest in words."""
     index, core = sight.index, sight.core
     row = sight.find(ent)
     if row < 0 or not is_stated(sight, ent):
@@ -241,17 +241,17 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
 
 
 def is_stated(sight: Sight, ent: int) -> bool:
-    """Return True if an entity states something: a node that is no record of what was done."""
+    """Return True if an entity states something: a node that is not a record of what was done."""
     return not sight.index.is_event[ent] and sight.index.kind[ent] not in RECORDS
 
 
 def asserted(sight: Sight, row: int) -> list[Assertion]:
-    """Return what the description of a row says, of what."""
+    """Return the assertions in the description of a row."""
     return read(sight.core, row)
 
 
 def age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:
-    """Return the order of statements: since when they hold, when they were recorded."""
+    """Return the sort key of statements: when they begin to hold, when they were recorded."""
     return sight.index.r_from[row], sight.index.r_tx[row], row
 
 
@@ -263,14 +263,14 @@ def disputed(sight: Sight) -> Pairs:
 
 
 def linked(sight: Sight) -> Pairs:
-    """Return the pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
+    """Return the pairs joined by a lifecycle or `contradicts` link here, which are not candidates."""
     index = sight.index
     links = (index.k_link[row] for row in sight.held_of(_decisive(sight)))
     return {(index.l_src[link], index.l_tgt[link]) for link in links}
 
 
 def are_linked(sight: NumberedRows, one: int, other: int) -> bool:
-    """Return True if two things are such a pair."""
+    """Return True if two things are joined by a lifecycle or `contradicts` link here."""
     return bool(rows_between(sight, one, other, _decisive(sight)))
 
 

@@ -1,4 +1,4 @@
-"""Hold what the readers and the writer of one store share."""
+"""Share state between the readers and the writer of one store."""
 
 from __future__ import annotations
 
@@ -40,36 +40,36 @@ class RowsShown(Protocol):
 
     @property
     def search(self) -> RowSearch:
-        """Return what searches the rows that are shown."""
+        """Return the search over the rows that are shown."""
 
     def show(self) -> None:
         """Write what the transaction has done."""
 
     def hide(self) -> None:
-        """Take the rows back."""
+        """Remove the rows."""
 
 
 @dataclass
 class Core(Source):
-    """Hold what the readers and the writer of one store share. `lock` guards which branches are in use. No other read or write waits for it."""
+    """Shares state between the readers and the writer of one store. `lock` guards which branches are in use; no other read or write waits for it."""
 
-    index: WorkingSet = field(init=False)  # the working set of a verb, which alone has it
+    index: WorkingSet = field(init=False)  # the working set, in a verb only
     vocabulary: Vocabulary
     graphs: Graphs
-    rows: LedgerRows = field(kw_only=True)  # that answer reads
+    rows: LedgerRows = field(kw_only=True)  # the rows that answer reads
     refusal: str = field(default="this is not answered by the rows of the ledger.", kw_only=True)
     lock: threading.RLock = field(default_factory=threading.RLock)
     closed: str | None = None  # why reads are refused
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
-    doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
+    doors: dict[Instant, str] = field(default_factory=dict)  # doors of this process's last writes, by tx
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
-    working: WorkingSet | None = None  # of the transaction that is open
+    working: WorkingSet | None = None  # the working set of the open transaction
     worker: int = 0  # the thread of that transaction
-    in_verb: bool = False  # whether one of its verbs is under way
-    shown: RowsShown | None = None  # what it shows to its own reads
+    in_verb: bool = False  # True while one of its verbs runs
+    shown: RowsShown | None = None  # the rows it shows to its own reads
 
     @cached_property
     def kinds(self) -> KnownKinds:
@@ -78,12 +78,12 @@ class Core(Source):
 
     @cached_property
     def row_search(self) -> RowSearch:
-        """Return what searches the rows, and keeps what it read of them."""
+        """Return the search over the rows, with its caches."""
         return searching.RowSearch()
 
     @property
     def answering(self) -> LedgerRows:
-        """Return the ledger whose rows answer a read. A transaction of this thread shows its own first. Raises InvalidError when the store is closed."""
+        """Return the ledger whose rows answer a read, after showing an open transaction of this thread. Raises InvalidError if the store is closed."""
         if self.closed:
             raise InvalidError(self.closed)
         if self.working is not None and self.worker == threading.get_ident():
@@ -92,11 +92,11 @@ class Core(Source):
 
     @property
     def is_worker(self) -> bool:
-        """Return True if this thread has a transaction open that reads from the rows what it needs."""
+        """Return True if this thread has an open transaction."""
         return self.working is not None and self.worker == threading.get_ident()
 
     def __getattr__(self, name: str) -> Any:
-        """Return the working set of the verb under way as `index`. Raises InvalidError outside a verb: only rows answer there."""
+        """Return the working set of the running verb as `index`. Raises InvalidError outside a verb, where reads use the rows."""
         if name != "index":
             raise AttributeError(name)
         if self.is_worker and self.in_verb:
@@ -105,7 +105,7 @@ class Core(Source):
 
     @contextmanager
     def on_working_set(self) -> Iterator[None]:
-        """A block in which the transaction of this thread reads from its working set, where it has one."""
+        """Make the transaction of this thread, if any, read from its working set in the block."""
         was_in_verb = self.in_verb
         try:
             self.in_verb = self.is_worker
@@ -114,23 +114,23 @@ class Core(Source):
             self.in_verb = was_in_verb
 
     def show_rows(self) -> None:
-        """Write as rows what the transaction of this thread has done."""
+        """Write as rows what the open transaction has done."""
         if self.working is not None and self.shown is not None:
             self.shown.show()
 
     def hide_rows(self) -> None:
-        """Take back the rows that the transaction of this thread shows."""
+        """Remove the rows that the transaction of this thread shows."""
         if self.shown is not None and self.is_worker:
             self.shown.hide()
 
     def setting(self, name: str) -> Any:
-        """Return the setting of a name, None when it was never set."""
+        """Return the setting with a name, None if it was never set."""
         if self.is_worker and self.in_verb:
             return self.index.setting(name)
         return settings.setting(Point(self.answering.database, OPEN, OPEN), name)
 
     def forget_found(self) -> None:
-        """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
+        """Drop the caches of rows that were removed or renumbered."""
         vars(self).pop("row_search", None)
         self.asserted = Asserted()
         self.accesses.forget_written()
@@ -139,12 +139,12 @@ class Core(Source):
     def snapshots(self, tx: Instant) -> list[Snapshot]:
         """Return the snapshots made by `tx`, in order."""
         if self.is_worker and self.in_verb:
-            last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
+            last = min(tx, self.index.last_tx)  # the rows may include those of the transaction
             before = settings.snapshots(Point(self.rows.database, OPEN, last))
             return before + snapshots.known(self.index, tx)
         return settings.snapshots(Point(self.answering.database, OPEN, tx))
 
     def refuse_closed(self) -> None:
-        """Raise InvalidError when the store is closed."""
+        """Raise InvalidError if the store is closed."""
         if self.closed:
             raise InvalidError(self.closed)

@@ -1,4 +1,4 @@
-"""How much of a question a thing says: the share of the question's weight, the words it says it with, and the part of its text around them."""
+"""Measure how much of a question a text covers: the share of the question's weight, the words that match, and the part of the text around them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from graphstore.values.words import Analyzer, Term, spoken
 
 Strength = Literal["strong", "weak"]
 COVERS = 0.5
-"""A thing that says so much of a question, or more, answers it; what says less is only near it."""
+"""A thing that covers this share of a question, or more, answers it. Others are only near it."""
 FLOOR = 0.04
-"""A thing that says less, and that nothing else leads to, is not shown."""
+"""A thing that covers a smaller share is not shown, unless something else leads to it."""
 SNIPPET = 160
-"""Characters of a snippet, at most."""
+"""The largest number of characters of a snippet."""
 
 
 def coverage_of_text(analyzer: Analyzer, terms: Sequence[Term], weights: Sequence[float], text: str) -> float:
-    """Return the share of a question's weight that a text says."""
+    """Return the share of a question's weight that a text covers."""
     whole, forms = sum(weights), set(analyzer.terms(text))
     says = (any(_is(term, form) for form in forms) for term in terms)
     return (
@@ -28,14 +28,14 @@ def coverage_of_text(analyzer: Analyzer, terms: Sequence[Term], weights: Sequenc
 
 
 class SaidWords(NamedTuple):
-    """The words of a question as they stand in a text, each once, and the part of the text that has most of them."""
+    """Stores the words of a question as written in a text, each once, and the part of the text with most of them."""
 
     words: tuple[str, ...]
     snippet: str
 
 
 def said(analyzer: Analyzer, terms: Sequence[Term], text: str) -> SaidWords:
-    """Return what of a question's terms a text says. Without any, its beginning is the snippet."""
+    """Return the words of a text that match a question's terms, and a snippet. Without any match the snippet is the beginning."""
     places = [(start, end) for start, end, token in spoken(text) if _says(analyzer, terms, token)]
     words = dict.fromkeys(text[start:end] for start, end in places)
     return SaidWords(tuple(words), _around(text, places))
@@ -51,7 +51,7 @@ def _is(term: Term, form: str) -> bool:
 
 
 def _around(text: str, places: Sequence[tuple[int, int]]) -> str:
-    """Return the stretch of a text that has most of the places, cut between words; an ellipsis where something is left out."""
+    """Return the part of a text that contains most of the places, cut between words. An ellipsis marks what is left out."""
     if len(text) <= SNIPPET:
         return " ".join(text.split())
     start = -max(_starts(places), default=(0, 0))[1]
@@ -66,7 +66,7 @@ def _around(text: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def _starts(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """For each place, how many begin within a snippet from it; the earliest of equals is the greatest."""
+    """Yield for each place how many places begin within a snippet from it. Among equals, the earliest compares greatest."""
     last = 0
     for first, (start, _) in enumerate(places):
         last = max(last, first)

@@ -1,4 +1,4 @@
-"""Which of the things that are found are wanted: by kind, tag, key, scope, author, source and standing, by when they began and when they were recorded."""
+"""Filter found things: by kind, tag, key, scope, author, source and standing, and by when they began and were recorded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _FIELDS = {"type": "kind"}
 
 
 class Filters(NamedTuple):
-    """What is wanted. Of each set one must fit, an empty one fits all; a source fits by its beginning. Periods are [since, until), in microseconds."""
+    """Holds the criteria of a search. Of each set one value must match; an empty set matches all. A source matches by its prefix. Periods are [since, until), in
+    microseconds."""
 
     kind: _Values = frozenset()
     tag: _Values = frozenset()
@@ -45,8 +46,8 @@ class Filters(NamedTuple):
         times: Mapping[str, TimeLike | None],
         asked: Sequence[tuple[str, str]] = (),
     ) -> Filters:
-        """Return the filters that a caller gives, and those of `field:value` in his question. Raises InvalidError for what is no standing, key or time;
-        what cannot be read so in a question is no filter."""
+        """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for a caller's invalid standing, key or time; a question's
+        are ignored."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
         instants = {name: view.instant_of(at, name) for name, at in times.items() if at is not None}
         for field, value in asked:
@@ -65,7 +66,7 @@ class Filters(NamedTuple):
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
     def saying(self, sight: Sight, text: str) -> set[int]:
-        """Return what is believed and holds at a coordinate as a version that says all of a text, superseded events too, and is wanted."""
+        """Return the wanted entities that are believed and hold here by a version that contains all of a text; superseded events too."""
         index, fits = sight.index, self.fitting(sight)
         found = set()
         for row in sight.held_versions(sight.found(text, 1).saying()):
@@ -75,7 +76,7 @@ class Filters(NamedTuple):
         return found
 
     def admits(self, thing: Node | Event) -> bool:
-        """Return True if a thing that was read fits. Standing is not looked at."""
+        """Return True if a thing that was read matches. Standing is not checked."""
         if isinstance(thing, Event):
             kind, begins, scope = thing.type, thing.occurred_at, ""
         else:
@@ -93,11 +94,11 @@ class Filters(NamedTuple):
 
     @property
     def of_the_past(self) -> bool:
-        """Return True if things are wanted that do not stand."""
+        """Return True if things that do not stand may match."""
         return not self.standing <= UPRIGHT
 
     def fitting(self, sight: Sight) -> Callable[[int, int], bool] | None:
-        """Return whether an entity fits, as one of its rows says it; None: all do. Kinds and standing are not looked at."""
+        """Return a predicate on an entity and one of its rows; None if all match. Kinds and standing are not checked."""
         if self._replace(kind=frozenset(), standing=frozenset()) == Filters():
             return None
         index, source = sight.index, tuple(self.source)

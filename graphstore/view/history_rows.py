@@ -1,4 +1,4 @@
-"""Read the history of a store as tables: every row of nodes or links with both its periods, typed fields, and who said it, when and why."""
+"""Read the history of a store as tables: every row of nodes or links with both its periods, typed fields, author, instant and reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CHANGES = ("tx", "thing", "id", "kind", "change", "valid_from", "valid_to", "nu
 
 
 class HistorySpans(NamedTuple):
-    """Says which part of a history is asked for: spans of both axes, half-open, cut to them or not. A span of tx that is one instant is what was believed then."""
+    """Holds the requested part of a history: half-open spans of both axes, and whether periods are cut to them. A tx span of one instant means what was believed then."""
 
     valid: Span
     tx: Span
@@ -48,14 +48,14 @@ class HistorySpans(NamedTuple):
 
     @property
     def is_one_tx(self) -> bool:
-        """Return True if what was believed at one instant is asked for."""
+        """Return True if what was believed at one instant is requested."""
         return self.tx[1] - self.tx[0] == 1
 
     def columns(self, point: Point, statement: Statement[Any], kind: str | None) -> dict[str, list[Any]]:
-        """Return the columns of the periods that are asked for."""
+        """Return the columns of the requested periods."""
         spans = dict(zip(_BOUNDS, (*self.valid, *self.tx), strict=True))
         found = columns_of(point.rows(statement, **spans, kind=kind), statement.model)
-        if self.is_one_tx:  # an end that came later was not known then
+        if self.is_one_tx:  # later ends were not known then
             found["tx_to"] = [OPEN] * len(found["tx_to"])
         if self.clip:
             for axis in ("valid",) if self.is_one_tx else ("valid", "tx"):
@@ -66,7 +66,7 @@ class HistorySpans(NamedTuple):
 
 
 class NodeSpan(NamedTuple):
-    """Describes a period of a node, and what it says."""
+    """A period of a node with its description."""
 
     id: str
     kind: str
@@ -87,7 +87,7 @@ class NodeSpan(NamedTuple):
 
 
 class LinkSpan(NamedTuple):
-    """Describes a period of a link, and what it says."""
+    """A period of a link with its attributes."""
 
     id: str
     source: str
@@ -109,14 +109,14 @@ class LinkSpan(NamedTuple):
 
 
 class VersionContent(NamedTuple):
-    """Holds what a version of a node says."""
+    """Stores the content of a version of a node."""
 
     data: bytes | None
     checksum: int
 
 
 class ChangedNode(NamedTuple):
-    """Describes a period of a node or event that was opened or closed."""
+    """A period of a node or event that was opened or closed."""
 
     owner: int
     said: int
@@ -135,7 +135,7 @@ class ChangedNode(NamedTuple):
 
 
 class ChangedLink(NamedTuple):
-    """Describes a period of a link that was opened or closed."""
+    """A period of a link that was opened or closed."""
 
     owner: int
     said: int
@@ -159,7 +159,7 @@ CHANGED_LINKS = Statement("changed_links", ChangedLink)
 
 
 def nodes(sight: Sight, asked: HistorySpans, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
-    """Return the rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
+    """Return the rows of nodes, by id, valid_from and tx_from, with a column for each field of the content."""
     optional_text("kind", kind)
     columns = asked.columns(sight.point, SPANS_OF_NODES, kind)
     known = whole_bodies(
@@ -202,12 +202,12 @@ def links(sight: Sight, asked: HistorySpans, kind: str | None) -> pa.Table:
 
 
 def _recorded(columns: Mapping[str, list[Any]], **said: list[str | None]) -> dict[str, pa.Array]:
-    """Make the columns of who recorded something first, when and how, whether its period was recorded later, and of the bounds of the period."""
+    """Return the columns of the author, the instant and the operation that first recorded something, of whether its period was recorded later, and of the period's bounds."""
     known = zip(columns["operation"], columns["told"], columns["tx_from"], strict=True)
     found = columns_by_name(
         {
             "author": columns["author"],
-            # where nobody knows who recorded it first, when its period was
+            # if the first operation is unknown, the instant when its period was recorded
             "told": [since if operation is None else at for operation, at, since in known],
             "operation": columns["verb"],
             **said,
@@ -222,8 +222,8 @@ def _in_order(columns: Mapping[str, pa.Array]) -> pa.Table:
 
 
 def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Table:
-    """One row for each stretch of valid time over which the columns `on` of an id stay the same. Rows that were believed over different spans of tx stay
-    apart, unless all are believed at the one tx that is asked for. Raises InvalidError for an unknown column."""
+    """Return one row for each stretch of valid time over which the columns `on` of an id stay the same. Rows believed over different spans of tx stay separate, unless all
+    are believed at one requested tx. Raises InvalidError for an unknown column."""
     import numpy as np
 
     columns = [name for name in table.column_names if name not in _BOUNDS]
@@ -257,7 +257,7 @@ def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Tabl
 
 
 def changes(point: Point, since: Instant, until: Instant) -> pa.Table:
-    """Return what each transaction after `since` up to `until` changed of what is believed: the periods over which something is said, or no more."""
+    """Return the changes of belief by each transaction after `since` up to `until`: the periods over which something is stated, or no longer stated."""
     found: list[tuple[int, int, str, int, bool, Span, ChangedNode | ChangedLink]] = []
     for thing, statement in (("node", CHANGED_NODES), ("link", CHANGED_LINKS)):
         rows: list[Any] = point.rows(statement, since=since, until=until)
@@ -301,7 +301,7 @@ def changes(point: Point, since: Instant, until: Instant) -> pa.Table:
 def _fields(
     sight: Sight, kind: str | None, fields: Sequence[str] | None, contents: list[Json]
 ) -> dict[str, pa.Array]:
-    """Return the fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
+    """Return the fields of contents as columns. Their types are determined by all known descriptions of the kind, not only by the requested part."""
     kinds = _field_kinds(sight, kind)
     names = sorted(kinds) if fields is None else list(dict.fromkeys(fields))
     if kinds and not kinds.keys() >= set(names):
@@ -330,7 +330,7 @@ def _field_kinds(sight: Sight, kind: str | None) -> dict[str, FieldKind]:
 
 
 def _refuse_unknown(sight: Sight, fields: Sequence[str]) -> None:
-    """Raise InvalidError for a field that no content of any kind has ever had: a column of None would pass for an answer."""
+    """Raise InvalidError for a field that no content of any kind has ever had: a column of None would look like an answer."""
     known = _field_kinds(sight, None)
     for name in fields:
         if name not in known:

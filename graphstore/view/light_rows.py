@@ -1,4 +1,4 @@
-"""Read light rows of all that stands at a coordinate from the rows of a ledger."""
+"""Read light rows of everything that stands at a coordinate from the rows of a ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphstore.view.rows import NOT_READ, Row, description
 
 
 class Scanned(NamedTuple):
-    """Describes a node or event that holds, with its content where that is read."""
+    """A node or event that holds, with its content if that is read."""
 
     entity: int
     id: str
@@ -42,7 +42,7 @@ def scan(
     events: bool = False,
     content: bool = False,
 ) -> list[Row]:
-    """Return the nodes, or the events, that stand here, in the order in which they were first known. All filters must hold.
+    """Return the nodes, or the events, that stand here, in the order in which they were first known. All filters must match.
 
     Raises InvalidError for a filter of another type.
     """
@@ -50,7 +50,7 @@ def scan(
         optional_text(name, value)
     found: list[Row] = []
     slot, reads = None if key is None else slot_name(key), content or tag is not None
-    topic = None if tag is None or events else topic_name(tag)  # the table of tags has those of nodes
+    topic = None if tag is None or events else topic_name(tag)  # the table of tags has only those of nodes
     for row in point.rows(
         SCAN, events=bool(events), kind=kind, key=slot, scope=scope, topic=topic, reads=reads
     ):

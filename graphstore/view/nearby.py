@@ -1,4 +1,4 @@
-"""The links that paths of recall follow: of things that stand, to things that stand, the strongest first."""
+"""Find the links that recall follows between things that stand, strongest first."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from graphstore.ledger.branch_rows import SPAN
 from graphstore.view.sight import Sight
 
 UNSAID_STRENGTH = 3
-"""A link without a strength counts as this."""
+"""The strength assumed for a link without one."""
 Step = tuple[int, int]  # the row of a link, and the thing it leads to
 
 
 class NearbyLinks:
-    """The links of things that stand, to things that stand. A message that was not authorized is no way."""
+    """Finds the links between things that stand. A message that was not authorized is never followed."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class NearbyLinks:
         self._kinds = along or frozenset(name for name, kind in kinds.items() if kind.walked)
         out, into = (index.out, index.l_tgt), (index.into, index.l_src)
         self._sides = {"out": (out,), "in": (into,), "both": (out, into)}[direction]
-        # the sides on which only links that read the same either way are followed
+        # the sides on which only links of symmetric kinds are followed
         self._other = {"out": (into,), "in": (out,), "both": ()}[direction]
         self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
         self._fan_out = fan_out
@@ -39,11 +39,11 @@ class NearbyLinks:
         self._strongest: dict[int, list[Step]] = {}
 
     def degree(self, ent: int) -> int:
-        """Return how many links there are to follow from a thing."""
+        """Return the number of links to follow from a thing."""
         return len(self._around(ent))
 
     def strongest(self, ent: int) -> list[Step]:
-        """Return the rows of its strongest links and where they lead: by strength, then the later first, then by id."""
+        """Return the rows of its strongest links and the things they lead to: by strength, then later first, then by id."""
         found = self._strongest.get(ent)
         if found is None:
             index = self._index

@@ -1,6 +1,6 @@
-"""What a thing is worth as an answer: weighted shares of the best by words, by meaning and by links, of what is said beside it, by whom and when.
+"""Score answers: weighted shares of the best by words, by meaning and by links, and gains from neighbouring turns, speakers and dates.
 
-The constants were chosen on one half of the questions of `benchmarks/retrieval` and are reported on the other.
+The constants were chosen on one half of the questions of `benchmarks/retrieval` and are reported on the other half.
 """
 
 from __future__ import annotations
@@ -19,39 +19,38 @@ from graphstore.values.words import ParsedQuestion, fold, is_name
 from graphstore.view.sight import Sight
 
 MEANING, LINKS = 0.3, 0.35
-"""What the best by meaning and by links are worth beside the best by words, which is worth 1."""
+"""The weights of the best by meaning and by links, relative to the best by words, which has 1."""
 BESIDE = (0.8, 0.4)
-"""What a word is worth in the turn next to one, and in the turn after that, beside one that it says itself."""
+"""The weight of a word in the next turn, and in the turn after that, relative to a word in the turn itself."""
 SPEAKER, DATED = 0.15, 0.25
-"""What it is worth that a question names who said a thing, or when it was."""
+"""The gain if a question names the speaker of a thing, or its time."""
 NAMED = (4.0, 3.0, 2.0)
-"""What it is worth that a question names a thing: by its whole id or key, by their beginning, by what is inside them."""
+"""The gains if a question names a thing: by its full id or key, by their beginning, by a part inside them."""
 POOL = 100
-"""So many matches of the text at least are weighed."""
+"""The smallest number of text matches that are scored."""
 LENDERS = 40
-"""So many of the best lend to the turns around them."""
+"""The number of best matches that lend to the turns around them."""
 _KEPT_AGAIN = frozenset({"message_batch", "segment", "summary"})
 TURNS = frozenset(
     {"message", "turn", "utterance", "dialog", "dialogue", "chat", "text", "audio", "image", "system"}
 )
-"""Kinds and types of what is said in a conversation, in lower case."""
+"""Kinds and types of contributions to a conversation, in lower case."""
 _SPEAKERS = frozenset({"speaker", "sender", "sender_name", "thread"})
-_SPOKEN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)?: ")  # as `Ana: …`
-_ONCE = 0.5  # of what a word weighs, said once in a text of middle length
-_MOST_NAMES = 16  # that are looked for
-_LEAST = 4  # characters of a name that is looked for inside others
+_SPOKEN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)?: ")  # such as `Ana: …`
+_ONCE = 0.5  # share of a word's weight if it occurs once in a text of average length
+_MOST_NAMES = 16  # names of a question that are searched for
+_LEAST = 4  # characters of a name that is searched for inside others
 
 
 class Worth(NamedTuple):
-    """What was found beside the rankings: what a thing gains, and where its gain came from if it has no words of its own."""
+    """Stores what was found besides the rankings: the gains of things, and for things without matching words the source of their gain."""
 
     gains: dict[int, float]
     beside: dict[int, int]
 
 
 def says_again(sight: Sight, ent: int) -> bool:
-    """Whether a thing is what a room keeps of what others say, a batch of messages, a segment of a session, a summary of what it is derived from: such
-    are recalled only when their kind is named."""
+    """Return True if a thing repeats others: a message batch, a segment of a session, or a summary with sources. These are recalled only if their kind is named."""
     index, kind = sight.index, sight.index.kind[ent]
     if kind not in _KEPT_AGAIN or index.is_event[ent]:
         return False
@@ -64,13 +63,13 @@ def says_again(sight: Sight, ent: int) -> bool:
 
 
 def shares(scores: Mapping[int, float]) -> dict[int, float]:
-    """Each score as a share of the best; what is not above 0 has none."""
+    """Return each score as a share of the best. Scores of 0 or less are left out."""
     best = max(scores.values(), default=0.0)
     return {thing: score / best for thing, score in scores.items() if score > 0}
 
 
 def woven(rankings: Iterable[tuple[float, Mapping[int, float]]]) -> dict[int, float]:
-    """Return the sum of each thing's shares, each times what its ranking is worth."""
+    """Return the sum of each thing's shares, weighted by the rankings."""
     found: dict[int, float] = {}
     for worth, each in rankings:
         for thing, share in each.items():
@@ -79,7 +78,7 @@ def woven(rankings: Iterable[tuple[float, Mapping[int, float]]]) -> dict[int, fl
 
 
 def worth(sight: Sight, found: Matches, fits: Callable[[int], bool]) -> Worth:
-    """Return what things gain that the rankings do not know. `fits`: what may be found at all."""
+    """Return what things gain besides the rankings. `fits`: True for things that may be found at all."""
     gains: dict[int, float] = {}
     beside: dict[int, int] = {}
     matched = dict(found.matches)
@@ -102,8 +101,9 @@ def _add_beside(
     gains: dict[int, float],
     beside: dict[int, int],
 ) -> None:
-    """A turn says in part what the turns around it say: each word of the question that it does not say itself counts once, from the nearest.
-    `names`: terms that name speakers, of whom the turns around say nothing."""
+    """Add gains from neighbouring turns: each word of the question that a turn lacks counts once, from the nearest turn that has it.
+    `names`: terms for speakers, which do not count.
+    """
     matched, best = dict(found.matches), found.matches[0][1] or 1.0
     conversation = _Conversation(sight)
     lent: dict[int, dict[int, float]] = {}
@@ -134,7 +134,7 @@ def _add_dates(sight: Sight, question: ParsedQuestion, ents: Sequence[int], gain
 
 
 def _add_speakers(sight: Sight, found: Matches, gains: dict[int, float]) -> frozenset[int]:
-    """The terms that name speakers. A name in the question that speakers have asks for what they say: a message by one of them gains, and one that only says the name loses what it got for it."""
+    """Return the terms that name speakers. If a question names a speaker, messages by that speaker gain. Messages that only contain the name lose what they got for it."""
     names = {
         ent: frozenset(fold(f"{body.get('sender') or ''} {body.get('sender_name') or ''}").split())
         for ent, _ in found.matches
@@ -153,7 +153,7 @@ def _add_speakers(sight: Sight, found: Matches, gains: dict[int, float]) -> froz
 
 
 def _named(sight: Sight, found: Matches) -> dict[int, float]:
-    """Return the things whose id or key a question names: whole; else, where no text says the name, by the beginning, else inside."""
+    """Return the things whose id or key a question names in full. If no text contains the name, match the beginning of ids and keys, else the inside."""
     asked = found.question.text.strip()
     gains: dict[int, float] = {}
     stands = partial(_stands, sight)
@@ -196,14 +196,14 @@ def _stands(sight: Sight, ent: int) -> bool:
 
 
 class _Conversation:
-    """What is said before and after a turn: in its thread by when it was, elsewhere by when it was recorded."""
+    """Finds the turns before and after a turn: in its thread by when they happened, elsewhere by when they were recorded."""
 
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
         self.thread = cache(self._thread)
 
     def beside(self, ent: int) -> Iterator[tuple[int, int]]:
-        """Yield the turns before and after a turn, each with how far away it is."""
+        """Yield the turns before and after a turn, each with its distance."""
         sight, most = self._sight, len(BESIDE)
         near = sight.around(sight.find(ent), most) if sight.is_event(ent) else []
         if ent in near:
@@ -227,7 +227,7 @@ class _Conversation:
         )
 
     def _thread(self, ent: int) -> str | None:
-        """Return the thread of a turn, empty where it names none; None for what is no turn."""
+        """Return the thread of a turn, empty if it names none; None for a thing that is not a turn."""
         sight = self._sight
         row = sight.find(ent)
         body = sight.body_of(row) if row >= 0 else {}

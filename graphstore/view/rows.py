@@ -1,4 +1,4 @@
-"""Find by numbers what a coordinate holds: which rows and links hold there, their bodies, and the values of rows.
+"""Find by numbers what a coordinate holds: the rows and links that hold there, their bodies, and the values of rows.
 
 The numbers of entities, rows, links and operations are valid for one read. Functions that examine many things and return few use these.
 """
@@ -26,7 +26,7 @@ Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, 
 
 
 class LinkEdge(NamedTuple):
-    """A link without its attributes and periods: its number and id, and the numbers of its ends."""
+    """A link without its attributes and periods: its number and id, its kind, and the numbers of its ends."""
 
     link: int
     id: str
@@ -36,7 +36,7 @@ class LinkEdge(NamedTuple):
 
 
 class LinkCertainty(NamedTuple):
-    """The certainty of a link: its strength (0: none given), whether it was inferred, and who created it."""
+    """Stores the certainty of a link: its strength (0: none given), whether it was inferred, and its creator."""
 
     strength: int
     inferred: bool
@@ -44,10 +44,9 @@ class LinkCertainty(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A node or event that stands, as `scan` gives it. Instants are microseconds since 1970; an end that is open is None.
+    """A node or event that stands, as returned by `scan`. Instants are microseconds since 1970; an open end is None.
 
-    `kind` of an event is its type. `known_since`: when it was first recorded. `content`, `text` and `tags` are read on request: a node's,
-    and of an event its whole body as `content`.
+    `kind`: of an event its type. `known_since`: when it was first recorded. `content`, `text` and `tags` are read on request. An event has its whole body as `content`.
     """
 
     id: str
@@ -71,14 +70,14 @@ NOT_READ: Description = (None, None, ())
 
 
 def description(body: Json, events: bool) -> Description:
-    """Return the content, the text and the tags of a node; of an event its whole body."""
+    """Return the content, the text and the tags of a node; of an event its whole body as content."""
     if events:
         return body, None, ()
     return body.get("content", {}), text_of_body(body), tuple(body.get("tags", ()))
 
 
 class NumberedRows:
-    """The numbers at (valid, tx), and the values of rows: what `Sight` and `WorkingSight` have in common."""
+    """Reads numbers at (valid, tx), and the values of rows: the common part of `Sight` and `WorkingSight`."""
 
     __slots__ = ("_standings", "_things", "core", "happened", "index", "tx", "valid")
 
@@ -97,11 +96,11 @@ class NumberedRows:
         raise NotImplementedError
 
     def upright(self, ent: int) -> str:
-        """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
+        """Return the standing of an entity that holds: `stands`, or `shaky` because of what it rests on."""
         raise NotImplementedError
 
     def thing(self, ent: int) -> Node | Event:
-        """Return a node or event with any standing; one that does not stand shows its last content known here."""
+        """Return a node or event with any standing. If it does not stand, it has its last content known here."""
         raise NotImplementedError
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
@@ -117,7 +116,7 @@ class NumberedRows:
         raise NotImplementedError
 
     def admitted(self) -> Callable[[int], bool]:
-        """Return the function that tells which entities are no messages, or were authorized."""
+        """Return a predicate on entities: True unless the entity is a message that was not authorized."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ what an entity is
@@ -144,7 +143,7 @@ class NumberedRows:
         return self.index.scope[ent]
 
     def scope_of(self, ent: int, kind: str) -> str | None:
-        """Return the scope of a node of this kind, None for whatever is none."""
+        """Return the scope of a node of this kind; None for anything else."""
         index = self.index
         return index.scope[ent] if index.kind[ent] == kind and not index.is_event[ent] else None
 
@@ -153,11 +152,11 @@ class NumberedRows:
         return bool(self.index.is_event[ent])
 
     def is_forgotten(self, ent: int) -> bool:
-        """Return True if an entity was evicted or erased, at whatever coordinate."""
+        """Return True if an entity was evicted or erased, at any coordinate."""
         return ent in self.index.gone
 
     def is_believed(self, ent: int) -> bool:
-        """Return True if anything is believed of an entity here, over whatever valid time."""
+        """Return True if anything is believed of an entity here, over any valid time."""
         return ent not in self.index.gone and bool(self.index.believed(ent, self.tx))
 
     def will_hold(self, ent: int) -> bool:
@@ -172,11 +171,11 @@ class NumberedRows:
         return ent in self.index.seen_of
 
     def first_recorded(self, ent: int) -> Instant:
-        """When an entity was recorded first."""
+        """Return when an entity was first recorded."""
         return self.index.born[ent]
 
     def body(self, ent: int, holding: bytes = b"") -> Json:
-        """Return the body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
+        """Return the body of an entity's last version. Empty if it was forgotten, or if the body does not contain the bytes `holding`."""
         return self.content_of(self.index.versions_of[ent][-1], holding)
 
     def bodies(self, ents: Iterable[int]) -> dict[int, Json]:
@@ -187,15 +186,15 @@ class NumberedRows:
         return dict(zip(ents, found, strict=True))
 
     def body_of(self, row: int, holding: bytes = b"") -> Json:
-        """Return the body of a row's version; otherwise as `body`."""
+        """Return the body of a row's version; see `body`."""
         return self.content_of(self.index.r_ver[row], holding)
 
     def content_of(self, ver: int, holding: bytes = b"") -> Json:
-        """Return the body of a version; otherwise as `body`."""
+        """Return the body of a version; see `body`."""
         return self.core.body(self.index.v_pos[ver], self.index.v_len[ver], holding)
 
     def kept_place(self, ent: int) -> Json:
-        """Return the place in its trace that an evicted event left behind."""
+        """Return the place in its trace that is kept of an evicted event."""
         index, op = self.index, self.index.gone.get(ent, -1)
         body = self.core.body(index.o_pos[op], index.o_len[op]) if op >= 0 else {}
         place: Json = body.get("place", {})
@@ -208,7 +207,7 @@ class NumberedRows:
         return self.index.find(ent, self.valid, self.tx)
 
     def believed_periods(self, id: str, number: int) -> list[Period]:
-        """Return over which valid time a version of a node is believed here, in order."""
+        """Return the valid periods over which a version of a node is believed here, in order."""
         index = self.index
         rows = index.believed(index.ids[id], self.tx)
         return [
@@ -216,16 +215,16 @@ class NumberedRows:
         ]
 
     def periods(self, row: int) -> Periods:
-        """When a row holds and when it was believed, as far as known here."""
+        """Return the period over which a row holds, and over which it was believed as far as known here."""
         index, end = self.index, self.index.r_end[row]
         return index.r_from[row], index.r_to[row], index.r_tx[row], end if end <= self.tx else OPEN
 
     def since(self, row: int) -> Instant:
-        """From when on a row holds."""
+        """Return the instant from which a row holds."""
         return self.index.r_from[row]
 
     def recorded(self, row: int) -> Instant:
-        """When what a row says was recorded first over that time."""
+        """Return when the statement of a row was first recorded for that time."""
         index, ver = self.index, self.index.r_ver[row]
         op = index.v_op[ver]
         return index.o_tx[op] if op >= 0 else index.r_tx[row]
@@ -235,7 +234,7 @@ class NumberedRows:
         return self.index.r_ent[row]
 
     def last_row(self, ent: int, number: int) -> int:
-        """Return the row of a version written last, or -1."""
+        """Return the last written row of a version, or -1."""
         index = self.index
         rows = (row for row in reversed(index.rows_of[ent]) if index.v_num[index.r_ver[row]] == number)
         return next((row for row in rows if index.r_tx[row] <= self.tx), -1)
@@ -261,13 +260,13 @@ class NumberedRows:
     def edges(
         self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
     ) -> Iterator[LinkEdge]:
-        """Every link ever made with an entity as its source (`out`) or target (`into`), in the order they were made; `held` finds those that hold."""
+        """Yield every link ever made with an entity as its source (`out`) or target (`into`), in the order they were made. `held` finds those that hold."""
         index = self.index
         links = (index.out if side == "out" else index.into).get(ent, ())
         return (self._edge(link) for link in links if kinds is None or index.l_kind[link] in kinds)
 
     def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
-        """Return True if a link with an entity as its source, or target, was ever made."""
+        """Return True if a link with an entity as its source (`out`) or target (`into`) was ever made."""
         return ent in (self.index.out if side == "out" else self.index.into)
 
     def believed_link(self, link: int) -> list[int]:
@@ -295,13 +294,13 @@ class NumberedRows:
         return sorted((row for row in held if row >= 0), key=self.link_order)
 
     def link_order(self, row: int) -> tuple[Instant, Instant, str]:
-        """Return the order of links: when they begin to hold, when they were recorded, id."""
+        """Return the sort key of links: when they begin to hold, when they were recorded, id."""
         index = self.index
         since = index.k_tx[row] if not index.undone_by else index.link_since(row)
         return index.k_from[row], since, index.l_name[index.k_link[row]]
 
     def neighbours(self, ent: int) -> set[int]:
-        """Return what is linked with an entity here, either way."""
+        """Return the entities linked with an entity here, in either direction."""
         index = self.index
         near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self.held(link) >= 0}
         return near | {index.l_src[link] for link in index.into.get(ent, ()) if self.held(link) >= 0}
@@ -313,11 +312,11 @@ class NumberedRows:
         return node_from(self.row_as_described(row, standing), self.body_of(row))
 
     def row_as_described(self, row: int, standing: str) -> Described:
-        """Return a row of a thing as a statement gives it, without its body."""
+        """Return a row of a thing in the form that a statement returns, without its body."""
         return self.described_row(self.index.r_ver[row], standing, self.periods(row))
 
     def described_row(self, ver: int, standing: str, periods: Periods) -> Described:
-        """Return a version of a thing over a period as a statement gives it, without its body."""
+        """Return a version of a thing over a period in the form that a statement returns, without its body."""
         index = self.index
         ent, op = index.v_ent[ver], index.v_op[ver]
         start, to, tx_from, end = periods
@@ -359,11 +358,11 @@ class NumberedRows:
 
 
 def _end(at: Instant) -> Instant | None:
-    """Return the end of a period as statements give it: None for an open one."""
+    """Return the end of a period in the form of statements: None for an open one."""
     return None if at >= OPEN else at
 
 
 def of_sentence(index: WorkingSet, source: int, kind: Kind, target: int) -> list[int]:
-    """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made."""
+    """Return every link ever made that states `source kind target`, in the order they were made. A symmetric kind matches in both directions."""
     pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
     return [link for one, two in pairs for link in index.saying(one, kind.name, two)]

@@ -1,7 +1,7 @@
 """Find what stands at a coordinate and is shaky, and why: what it rests on, and what became of that.
 
-The rows of `shaky` say which things are. Why they are is found by the facts that the writer of these rows goes by, as they were at the coordinate's tx: falls are
-followed from what was invalidated to what rests on it, the latest fall first. Nothing depends on how operations were grouped into transactions.
+The rows of `shaky` name the shaky things. The reasons follow from the facts that the writer of these rows uses, as of the coordinate's tx. Falls are followed from what was
+invalidated to what rests on it, latest fall first. Nothing depends on how operations were grouped into transactions.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from graphstore.values.period import Instant, Period, moment
 from graphstore.values.shared_path import SharedPaths
 from graphstore.values.vocabulary import NEVER_SO, UPHOLDING
 
-Path = tuple[Any, ...]  # a link, and the path that goes on from there; () at its end
+Path = tuple[Any, ...]  # (link, rest of the path); () at its end
 
 
 class ShakyEntity(NamedTuple):
-    """A shaky thing, the fallen thing it rests on (-1: one outside of scopes), the way from the former to the latter, and when and by which operation that fell."""
+    """A shaky thing and why: the invalidated thing it rests on (-1: one outside of scopes), the path there, and when and by which operation that was invalidated."""
 
     ent: int
     root: int
@@ -42,7 +42,7 @@ class ShakyEntity(NamedTuple):
 
 
 class Fallen(NamedTuple):
-    """A fall, of what, when it was recorded, and the links by which something rests on that directly."""
+    """A fall: of which thing, when it was recorded, and the links by which something rests on that thing directly."""
 
     fall: Fall
     root: int
@@ -65,7 +65,7 @@ WHERE p.link = s.value AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from 
 
 
 def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
-    """Return what stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
+    """Return what stands here and rests on something invalidated since it was last revised or confirmed: latest fall first, then nearest to it.
 
     `limit`: the largest number of answers.
     """
@@ -119,7 +119,7 @@ def inspect_with_grounds(point: Point, id: str) -> Inspection | LinkInspection:
 
 
 def grounds(point: Point, id: str) -> Grounds:
-    """Return what a thing rests on here, each with what became of it, and what makes the thing shaky. Raises NotFoundError for an unknown id."""
+    """Return what a thing rests on here, with what became of each foundation, and what makes the thing shaky. Raises NotFoundError for an unknown id."""
     entity, _ = resolve(point, id)
     return _grounds_of(point, things(point, (entity.id,))[entity.id])
 
@@ -139,7 +139,7 @@ def _counted(foundations: tuple[Foundation, ...]) -> dict[str, Any]:
 
 
 def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Foundation, ...]]:
-    """Return what each of some things rests on here, in the order in which the links were recorded."""
+    """Return the foundations of each of some things here, in the order in which the links were recorded."""
     facts = FactsAt(past_rows(point.database, point.tx), point.valid)
     fallen = _fallen(facts, entities)
     done = done_by(point, {fall.operation for fall in fallen.values() if fall is not None})
@@ -173,7 +173,7 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
 
 
 def _fallen(facts: FactsAt, entities: Sequence[int]) -> dict[tuple[int, int], Fall | None]:
-    """Return the links by which things rest on others at the instant, as (thing, link), each with the last fall of the other that counts for it."""
+    """Return the links by which things rest on others now, as (thing, link). Each has the last fall of the other thing that counts for it."""
     facts.grounds.load(entities)
     dependants = _dependants(facts, entities)
     found: dict[tuple[int, int], Fall | None] = {
@@ -188,7 +188,7 @@ def _fallen(facts: FactsAt, entities: Sequence[int]) -> dict[tuple[int, int], Fa
 
 
 def _dependants(facts: FactsAt, entities: Iterable[int]) -> dict[int, list[Ground]]:
-    """Return by what some things rest on others at the instant: the links, with the dependant as `other`. What may have become of the others is read."""
+    """Return the links by which some things rest on others now, by the other thing, with the dependant as `other`. Also reads the falls of the other things."""
     found: dict[int, list[Ground]] = {}
     for ent in entities:
         for ground in facts.grounds[ent]:
@@ -201,15 +201,15 @@ def _dependants(facts: FactsAt, entities: Iterable[int]) -> dict[int, list[Groun
 def _here(
     facts: FactsAt, dependants: dict[int, list[Ground]]
 ) -> dict[int, tuple[list[Period], list[Ground]]]:
-    """Return what to ask for of the falls of foundations at the instant."""
+    """Return the query for the falls of foundations at this instant."""
     here = [(facts.valid, facts.valid + 1)]
     return {base: (here, grounds) for base, grounds in dependants.items()}
 
 
 def _with_outside(point: Point, only: int | None = None) -> Iterator[ShakyEntity]:
-    """Give what is shaky; within scopes in the order of the whole store, and with the part of a way inside where it leads outside (`root` is -1).
+    """Yield what is shaky. Within scopes the order is that of the whole store. A path that leads outside has only its inner part, and `root` is -1.
 
-    `only`: the one thing that is asked for, which is shaky here. None: everything.
+    `only`: one thing, which is shaky here; None for everything.
     """
     following = _Following(point, only).shaky_entities()
     if point.whole is point:
@@ -227,7 +227,7 @@ def _with_outside(point: Point, only: int | None = None) -> Iterator[ShakyEntity
 
 
 def _inside(point: Point, path: Path) -> Path:
-    """Return the links of a way up to the first that leads outside."""
+    """Return the links of a path up to the first that leads outside."""
     numbers = list[int]()
     while path:
         numbers.append(path[0])
@@ -241,7 +241,7 @@ def _inside(point: Point, path: Path) -> Path:
 
 
 def _outside(fell_at: Instant) -> Node:
-    """Return what stands for a thing outside of scopes."""
+    """Return the placeholder for a thing outside of scopes."""
     fields: dict[str, Any] = {
         **dict.fromkeys(Node.model_fields),
         "id": OUTSIDE, "kind": "outside", "scope": "", "number": 1, "content": {}, "tags": (), "trigger": "initial", "standing": "shaky",
@@ -254,13 +254,13 @@ class _Following:
     """Follows falls at a coordinate to what is shaky there."""
 
     def __init__(self, point: Point, only: int | None) -> None:
-        """Read what leads to what is shaky, or to the one thing that is asked for alone."""
+        """Read what leads to everything shaky. `only`: read this for one thing."""
         self._point, self._valid = point, point.valid
         self._facts = FactsAt(past_rows(point.database, point.tx), point.valid)
         at = point.valid, point.tx
-        # what some fall does not shake that an older one may, by the same ways
+        # things that some fall does not shake, but that an older one may by the same paths
         self._passed: set[int] = set()
-        # and what has ended or was forgotten since, over which ways lead
+        # shaky things, and things on the paths that have ended or were forgotten since
         self._shaky: set[int] = set()
         if only is None:
             self._asked_for = {row.number for row in point.rows(SHAKY)}
@@ -281,7 +281,7 @@ class _Following:
             grounds.sort(key=lambda one: (one.kind in UPHOLDING, one.link))
 
     def shaky_entities(self) -> Iterator[ShakyEntity]:
-        """Yield everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were recorded."""
+        """Yield everything that is shaky: latest fall first, then nearest to it, then in the order their links were recorded."""
         seen: set[int] = set()
         fallen = sorted(self._all_fallen(), key=lambda one: one.fell_at, reverse=True)
         for fell_at, group in groupby(fallen, key=lambda one: one.fell_at):
@@ -342,7 +342,7 @@ class _Following:
             level = following
         if (
             not self._passed <= seen
-        ):  # ways may lead through things that another fall shook first, which passed by what lies beyond
+        ):  # paths may lead through things that another fall shook first, without what lies beyond
             for fallen in group:
                 for ent, (_, path) in self._spread_one(fallen).items():
                     if ent not in seen:
@@ -350,7 +350,7 @@ class _Following:
                         yield fallen, ent, path
 
     def _spread_one(self, fallen: Fallen) -> dict[int, tuple[int, Path]]:
-        """Return everything that one fall shakes: how many links away, and the path back."""
+        """Return everything that one fall shakes, with the number of links and the path back."""
         found: dict[int, tuple[int, Path]] = {}
         level: list[tuple[Ground, Path]] = [(ground, ()) for ground in fallen.first]
         length = 0
@@ -367,12 +367,12 @@ class _Following:
         return found
 
     def _looks_between(self, group: list[Fallen]) -> bool:
-        """Return True if anybody looked at something between the falls of one transaction."""
+        """Return True if something was revised or confirmed between the falls of one transaction."""
         operations = [fallen.fall.operation for fallen in group]
         return bool(self._point.rows(LOOKS_AMONG, first=min(operations), stop=max(operations)))
 
     def _shakes(self, fallen: Fallen, ent: int) -> bool:
-        """Return True if a fall at the end of a way shakes a thing on it."""
+        """Return True if a fall shakes a thing on a path from it."""
         facts, fall = self._facts, fallen.fall
         if facts.is_covered(ent, fall, self._valid, with_merged=False):
             return False
@@ -385,7 +385,7 @@ class _Following:
         return True
 
     def _onward(self, fallen: Fallen, ent: int) -> list[Ground]:
-        """Return the links by which an entity that a fall shakes lets it shake others."""
+        """Return the links by which a shaken entity shakes others."""
         there = [one for one in self._dependants.get(ent, ()) if "shaky" in self._facts.resting[one.kind]]
         if fallen.fall.word in NEVER_SO:
             return there
@@ -394,7 +394,7 @@ class _Following:
 
 
 def _links(point: Point, found: list[ShakyEntity]) -> dict[int, LinkedRow]:
-    """Return the links of all ways, by their numbers."""
+    """Return the links of all paths, by their numbers."""
     seen: set[int] = set()
     numbers: dict[int, None] = {}
     for path in (one.path for one in found):

@@ -1,4 +1,4 @@
-"""Read at one coordinate by the rows of a ledger, for functions that look at few things."""
+"""Read at one coordinate from the rows of a ledger, for functions that read few things."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TurningInstant(NamedTuple):
 
 
 class LookedUp(NamedTuple):
-    """How often things were looked up, as one operation wrote it."""
+    """Stores how often things were looked up, as one operation recorded it."""
 
     number: int
     tx: Instant
@@ -84,7 +84,7 @@ WRITTEN_AFTER = Statement("written_after", Number)
 
 @dataclass
 class RowCore(Source):
-    """What the readers of a ledger's rows share in one question."""
+    """Shares state among the readers of a ledger's rows that answer one question."""
 
     point: Point
     search: RowSearch
@@ -92,28 +92,28 @@ class RowCore(Source):
     accesses: Accesses
     asserted: Asserted
     whole: Core
-    operations: int = OPEN  # so many at most are committed
+    operations: int = OPEN  # an upper bound of the committed operations
     versions: int = OPEN
 
     @cached_property
     def state(self) -> Hashable:
-        """Return what a copy of this is of."""
+        """Return a key that changes when cached copies of the rows become invalid."""
         ends = ends_of(self.point)
         return "rows", ends.rewritten
 
     @cached_property
     def naming(self) -> NameRows:
-        """Return the nodes by their keys and tags."""
+        """Return the index of nodes by key and tag."""
         return NameRows(self.point, self.index)
 
     @cached_property
     def postings(self) -> MessageRows:
-        """Return the messages."""
+        """Return the message index."""
         return MessageRows(self.point)
 
 
 class Sight(NumberedRows):
-    """The store at (valid, tx), by the rows of a ledger: columns are read as they are asked for. It looks at few things."""
+    """Reads the store at (valid, tx) from the rows of a ledger, each column when it is first needed. Suited to few things."""
 
     __slots__ = ()
     index: IndexOfRows
@@ -121,16 +121,16 @@ class Sight(NumberedRows):
     # ------------------------------------------------------------------ ids
 
     def resolve(self, id: str) -> tuple[int, int]:
-        """Return the entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
+        """Return the entity with a full id, or with a reference `{id}-v{n}`, as known here; and n or 0."""
         entity, number = resolve(self.point, id)
         return entity.thing, number
 
     def ids_beside(self, id: str) -> list[str]:
-        """Return the ids known here that a misspelt one may mean."""
+        """Return the known ids that a misspelt id may mean."""
         return beside(self.point, id)
 
     def knows_link(self, id: str) -> bool:
-        """Return True if a link of exactly this id was ever made."""
+        """Return True if a link with exactly this id was ever made."""
         return is_link(self.point, id)
 
     def links_made(self) -> int:
@@ -138,15 +138,15 @@ class Sight(NumberedRows):
         return counts(self.point).links
 
     def made_by_now(self, links: Iterable[int]) -> set[int]:
-        """Return those of some links that were made by the sight's tx."""
+        """Return the links among these that were made by the sight's tx."""
         return {row.number for row in self.point.rows(LINKS_MADE, numbers=as_json(list(links)))}
 
     def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
-        """Return every node known here with a key in a scope, of one kind or (None) of any, in the order they were first known."""
+        """Return every node known here with a key in a scope, in the order they were first known. `kind`: None for any."""
         return self.entities(False, kind, key, scope)
 
     def closed_by(self, id: str) -> int:
-        """Return the last operation that closed a row of a thing or a link with exactly this id, for `change`; -1: none did."""
+        """Return the last operation that closed a row of a thing or link with exactly this id, for `change`; -1 if none did."""
         [row] = self.point.rows(CLOSING, id=id)
         return row.number
 
@@ -160,9 +160,9 @@ class Sight(NumberedRows):
     def entities(
         self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
     ) -> Iterator[int]:
-        """Return every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known.
+        """Return every node (or event) known here, in the order they were first known. Filters of None match everything; `kind` is the type of an event.
 
-        Their periods and versions are read.
+        Also reads their periods and versions.
         """
         slot = None if key is None else slot_name(key)
         rows = self.point.rows(ENTITIES_OF, events=bool(events), kind=kind, key=slot, scope=scope)
@@ -171,15 +171,15 @@ class Sight(NumberedRows):
         return iter(ents)
 
     def of_kinds(self, kinds: Iterable[str], events: bool) -> list[int]:
-        """Every node (or every event) of some kinds (or types) known here, in the order they were first known."""
+        """Return every node (or event) of some kinds (or types) known here, in the order they were first known."""
         return sorted(chain.from_iterable(self.entities(events, kind) for kind in dict.fromkeys(kinds)))
 
     def happening(
         self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
     ) -> list[int]:
-        """Return the events known here, of some types if such are named, that may have happened in [since, until) by here: all that did, and few others.
+        """Return the events known here that may have happened in [since, until) by here: all that did, and few others. `types`: None for all.
 
-        They are in the order they were first known. All is read that says when they did.
+        They are in the order they were first known. Also reads everything that determines when they happened.
         """
         wanted = None if types is None else as_json(sorted(types))
         until = min(until, self.valid + 1)
@@ -188,13 +188,13 @@ class Sight(NumberedRows):
         return events
 
     def fingerprints(self) -> Iterator[tuple[int, str]]:
-        """Every event that has a fingerprint, in the order they were recorded. All is read that says when they happened."""
+        """Return every event that has a fingerprint, in the order they were recorded. Also reads everything that determines when they happened."""
         found = list(fingerprints(self.point))
         self.index.read_events(ent for ent, _ in found)
         return iter(found)
 
     def newest(self, most: int) -> list[int]:
-        """Return what was recorded last of what stands here, the last first."""
+        """Return the last recorded things that stand here, newest first."""
         return [row.number for row in self.point.rows(LATEST, most=most)]
 
     def names(self) -> list[NamedEntity]:
@@ -202,29 +202,29 @@ class Sight(NumberedRows):
         return self.point.rows(NAMES)
 
     def recorded_beside(self, ent: int, distance: int) -> int:
-        """Return what was recorded so many things after another one, before it where the distance is negative; -1: nothing."""
+        """Return the thing recorded `distance` places after another one (negative: before it); -1 if there is none."""
         place = ent % SPAN + distance
         return self.point.database.line.row("entity", place) if 0 <= place < self.index.count else -1
 
     def latest(self, most: int) -> tuple[list[int], int]:
-        """Return what was recorded last of what stands here, the last first; and how many stand."""
+        """Return the last recorded things that stand here, newest first, and the number of all that stand."""
         found = self.newest(1 << 62)
         return found[:most], len(found)
 
     def written_after(self, tx: Instant) -> set[int]:
-        """Return what has a row that was written after a transaction, and by now."""
+        """Return the things with a row written after a transaction and by the sight's tx."""
         line = self.point.database.line
         first, stop = (line.row("period", known_periods(self.point, at)) for at in (tx, self.tx))
         return {row.number for row in self.point.rows(WRITTEN_AFTER, first=first, stop=stop)}
 
     def held_versions(self, versions: Iterable[int]) -> list[int]:
-        """Return the rows that hold here of some versions, in the order in which they were recorded."""
+        """Return the rows of these versions that hold here, in the order in which they were recorded."""
         found = self.point.rows(VERSION_PERIODS, numbers=as_json(list(versions)))
         self.index.read_things([row.entity for row in found])
         return [row.number for row in found]
 
     def versions_ever(self) -> Iterable[int]:
-        """Return every version that was believed by the sight's tx, and is committed, in the order in which they were first believed. All is read of them."""
+        """Return every committed version believed by the sight's tx, in the order in which they were first believed. Also reads all about them."""
         committed = cast(RowCore, self.core).versions
         named = dict.fromkeys(version for (version,) in self.point.database.rows(_BELIEVED_BY, (self.tx,)))
         versions = [version for version in named if version % SPAN < committed]
@@ -245,7 +245,7 @@ class Sight(NumberedRows):
         return map(self._edge, self.index.read_links_ever(kinds))
 
     def tagged_versions(self, name: str) -> list[int]:
-        """Return the versions with a tag, by the name that topics use, that were recorded by now."""
+        """Return the versions with a tag that were recorded by now. `name`: the tag as topics name it."""
         tagged = self.core.naming.tagged(name)
         stop = self.point.database.line.row("version", known_versions(self.point))
         return list(tagged[: bisect_left(tagged, stop)])
@@ -255,7 +255,7 @@ class Sight(NumberedRows):
         return light_rows.scan(self.point, **filters)
 
     def admitted(self) -> Callable[[int], bool]:
-        """Return the function that tells which entities are no messages, or were authorized."""
+        """Return a predicate on entities: True unless the entity is a message that was not authorized."""
         return self._messages.admitted()
 
     # ------------------------------------------------------------------ how things stand
@@ -279,19 +279,19 @@ class Sight(NumberedRows):
             self._standings.update({each.number: each.standing for each in found})
 
     def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return how those things of some ids stand here that are known."""
+        """Return the standings here of the known things among some ids."""
         return dict(standings(self.point, ids))
 
     def upright(self, ent: int) -> str:
-        """Return the standing of an entity that has not fallen."""
+        """Return the standing of an entity that stands: `stands` or `shaky`."""
         return self.standing(ent)
 
     def is_superseded(self, ent: int) -> bool:
-        """Return True if a link that supersedes an event holds here; the event holds here too."""
+        """Return True if a link that supersedes an event holds here. The event must hold here too."""
         return self.standing(ent) == "superseded"
 
     def shown_by(self, ent: int) -> tuple[str, int]:
-        """Return the standing of an entity by its rows alone, and the row that shows it: the one that holds, or its last one; -1: none."""
+        """Return the standing of an entity by its own rows alone, and the row that shows it: the one that holds, else its last; -1 if none."""
         standing, index = self.standing(ent), self.index
         row = index.last_cover(ent, self.valid, self.tx) if (row := self.find(ent)) < 0 else row
         if standing in ("superseded", "ended"):
@@ -307,7 +307,7 @@ class Sight(NumberedRows):
         return found
 
     def things(self, ents: Iterable[int]) -> list[Node | Event]:
-        """Nodes and events with any standing."""
+        """Return nodes and events with any standing."""
         ents = list(ents)
         missing = [ent for ent in ents if ent not in self._things]
         self.index.read_entities(missing)
@@ -322,11 +322,11 @@ class Sight(NumberedRows):
         return described(self.point, self.id(ent), number)
 
     def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
-        """Return the nodes and events of some ids that are known here, with any standing, by id."""
+        """Return the known nodes and events among some ids, with any standing, by id."""
         return things(self.point, ids)
 
     def events_of(self, ids: Iterable[str]) -> list[Event]:
-        """Return the events of some ids that are known here, with any standing, and their links."""
+        """Return the known events among some ids, with any standing, each with its links."""
         return [event for event in shown(self.point, ids).values() if isinstance(event, Event)]
 
     def event_and_links(self, ent: int) -> Event:
@@ -335,7 +335,7 @@ class Sight(NumberedRows):
         return found
 
     def events_and_links(self, ents: Iterable[int]) -> list[Event]:
-        """Events with any standing, each with its links."""
+        """Return events with any standing, each with its links."""
         ids = [self.id(ent) for ent in ents]
         found = shown(self.point, ids)
         return [cast(Event, found[id]) for id in ids]
@@ -349,13 +349,13 @@ class Sight(NumberedRows):
 
     @property
     def _messages(self) -> MessageRows:
-        """Return what finds messages and traces."""
+        """Return the index of messages and traces."""
         messages: MessageRows = self.core.postings
         return messages
 
     @property
     def _search(self) -> RowSearch:
-        """Return what searches words."""
+        """Return the word search."""
         search: RowSearch = self.core.search
         return search
 
@@ -371,15 +371,15 @@ class Sight(NumberedRows):
         return self._messages.messages(self, wanted, since, until, before, among)
 
     def voices(self, field: str) -> Iterator[tuple[str, list[int]]]:
-        """Yield the rows of messages that stand here by their sender or thread, as `MessageRows.voices` finds them."""
+        """Yield the rows of messages that stand here, grouped by sender or thread as `MessageRows.voices` does."""
         return self._messages.voices(self, field)
 
     def around(self, row: int, most: int) -> list[int]:
-        """Return the messages of a thread around one, itself included, as `MessageRows.around` finds them."""
+        """Return the neighbours of a message in its thread, itself included, as `MessageRows.around` finds them."""
         return [self.index.r_ent[each] for each in self._messages.around(self, row, most)]
 
     def traces(self) -> list[str]:
-        """Return the ids of all traces there is something of."""
+        """Return the ids of all traces that have begun by here."""
         return self._messages.traces()
 
     def found(
@@ -390,20 +390,19 @@ class Sight(NumberedRows):
         weigh: Callable[[int], float] | None = None,
         seen: Callable[[int], bool] | None = None,
     ) -> Matches:
-        """Return the best matches of a text among what stands here, as `RowSearch.find` ranks them."""
+        """Return the best matches of a text among the things that stand here, as `RowSearch.find` ranks them."""
         ahead = None if weigh is None else self.read_weighed
         return self._search.find(self, text, most, kinds=kinds, weigh=weigh, seen=seen, ahead=ahead)
 
     def found_ever(
         self, text: str, kinds: frozenset[str], *, fallen: bool = False
     ) -> Iterator[tuple[int, int, float]]:
-        """The versions, past ones included, that contain a word of a text: entity, version number and score, best first. `fallen`: without those that stand
-        here."""
+        """Yield the versions, past ones included, that contain a word of a text: entity, version number and score. Best first. `fallen`: exclude versions that stand here."""
         among = ~self._search.standing(self).alive if fallen else None
         return self._numbered(self._search.find_known(self, text, kinds, among))
 
     def planned(self, text: str, kinds: frozenset[str]) -> Iterator[tuple[int, int, float]]:
-        """Return what `found_ever` does, of the versions of things that begin later than what is known here: plans."""
+        """Return what `found_ever` does, of the versions of plans: things that begin later than this valid time."""
         standing = self._search.standing(self)
         if not standing.planned:
             return iter(())
@@ -415,13 +414,13 @@ class Sight(NumberedRows):
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
 
     def trace(self, trace_id: str) -> list[int]:
-        """Return the events of a trace, as `MessageRows.trace` finds them. All is read that says when they happened."""
+        """Return the events of a trace, as `MessageRows.trace` finds them. Also reads everything that determines when they happened."""
         events = self._messages.trace(trace_id)
         self.index.read_events(events)
         return events
 
     def follow_lookups(self) -> Accesses:
-        """Return the counts of lookups, as far as they are written."""
+        """Return the counts of lookups, including all that are written."""
         point, line = self.point, self.point.database.line
         ends = ends_of(point)
 
@@ -434,17 +433,17 @@ class Sight(NumberedRows):
         return self.core.accesses
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots known here, whose names may stand for a time."""
+        """Return the snapshots known here, whose names may be used as a time."""
         return settings.snapshots(self.point)
 
     # ------------------------------------------------------------------ what is kept until the next write
 
     def memo(self) -> dict[Any, Any]:
-        """Return the answers that are kept until the next write."""
+        """Return the cache of answers, which is valid until the next write."""
         ends, whole = ends_of(self.point), self._whole
         state, memo = ("rows", ends.rewritten, ends.operations), whole.memo
         if memo.get("state") != state or len(memo) > _MEMOS:
-            whole.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
+            whole.memo = memo = {"state": state}  # a reader concurrent with a writer keeps its own
         return memo
 
     @property
@@ -452,7 +451,7 @@ class Sight(NumberedRows):
         return cast(RowCore, self.core).whole
 
     def turns(self, axis: str) -> list[Instant]:
-        """Return the instants, in order, at which something believed here begins or ends (`valid`), or was recorded by now (`tx`). They are kept until the next write."""
+        """Return, in order, the instants at which something believed here begins or ends (`valid`), or was recorded by now (`tx`). They are cached until the next write."""
         memo = self.memo()
         key = ("turns", axis, self.tx if not self.sees_all() else self.index.last_tx)
         found: list[Instant] | None = memo.get(key)
@@ -462,18 +461,18 @@ class Sight(NumberedRows):
         return found
 
     def sees_all(self) -> bool:
-        """Return True if no transaction has ended that this does not see."""
+        """Return True if this coordinate includes every committed transaction."""
         return self.index.last_tx <= self.tx
 
     # ------------------------------------------------------------------ reading at once
 
     @property
     def point(self) -> Point:
-        """Return the point of a ledger whose rows are read here."""
+        """Return the point of the ledger whose rows are read here."""
         return cast(RowCore, self.core).point
 
     def read_names(self, ents: Iterable[int]) -> None:
-        """Read what things are at once."""
+        """Read the names and kinds of things at once."""
         self.index.read_entities(ents)
 
     def read_things(self, ents: Iterable[int]) -> None:
@@ -485,22 +484,22 @@ class Sight(NumberedRows):
         self.index.read_links(ents)
 
     def read_events(self, ents: Iterable[int]) -> None:
-        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        """Read at once the events among some things, with all that determines when they happened and whether they are open."""
         self.index.read_events(ents)
 
     def read_weighed(self, ents: Iterable[int]) -> None:
-        """Read all that things are weighed by at once."""
+        """Read at once everything by which things are weighed."""
         ents = list(ents)
         self.index.read_weighed(ents)
         self._read_standings(ents)
 
     def read_ends(self, ents: Iterable[int]) -> None:
-        """Read what the links of some things lead to, and how that stands, at once."""
+        """Read at once the other ends of the links of some things, and their standings."""
         self._read_standings(self.index.read_ends(ents))
 
 
 def sight_of(core: Core, point: Point) -> Sight:
-    """Return what reads at a point. A transaction that reads its own rows keeps nothing of what it finds: they are taken back."""
+    """Return a sight at a point. A transaction that reads its own rows caches nothing it finds, since the rows are removed again."""
     shown = core.shown if core.is_worker else None
     search = core.row_search if shown is None else shown.search
     rows = RowCore(
@@ -512,10 +511,10 @@ def sight_of(core: Core, point: Point) -> Sight:
 
 
 def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: Instant) -> bool:
-    """Return True if the cause starts no later than its effect, as believed at `tx`.
+    """Return True if the cause starts no later than its effect, as believed at `tx`. An event starts when it occurred.
 
-    `since`: when the link begins to hold, if that was said: a node may be an effect of what began later than the node, and so may an event by
-    then that came again then or later. An event starts when it occurred.
+    `since`: the start of the link, if given. A node may then be an effect of something that began later than the node. An event may be if it occurred again at `since` or
+    later.
     """
     begun, shown = index.start(cause, tx), index.start(effect, tx)
     if begun is None or shown is None or begun <= shown:

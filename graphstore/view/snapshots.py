@@ -1,6 +1,6 @@
-"""Snapshots: coordinates by name. A name is given once and never moved, so that a read by name can be repeated.
+"""Name coordinates as snapshots. A name is given once and never moved, so a read by name can be repeated.
 
-Each is a setting of the store, so a follower, a reopened store and a dump have it too.
+Each snapshot is a setting of the store, so a follower, a reopened store and a dump have it too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from graphstore.values.period import Instant, instant
 
 
 def name_of(name: object) -> str:
-    """Return the checked name of a new snapshot, without spaces around it. Raises InvalidError for one that reads as a time."""
+    """Return the checked name of a new snapshot, without surrounding spaces. Raises InvalidError for a name that reads as a time."""
     plain = printable("snapshot name", text_of("snapshot name", name).strip())
     if looks_like_time(plain):
         raise InvalidError(
@@ -27,7 +27,7 @@ def name_of(name: object) -> str:
 
 
 def refuse_taken(index: WorkingSet, name: str) -> None:
-    """Raise ConflictError when a snapshot has that name already."""
+    """Raise ConflictError if a snapshot already has that name."""
     kept = index.setting(KEPT + name)
     if kept is not None:
         raise ConflictError(
@@ -47,7 +47,7 @@ def known(index: WorkingSet, tx: Instant) -> list[Snapshot]:
 
 
 def find(made: Sequence[Snapshot], name: object) -> Snapshot:
-    """Return the snapshot of that name among those `made` so far. Raises NotFoundError with the nearest names, InvalidError for a time."""
+    """Return the snapshot with that name among those `made` so far. Raises NotFoundError with the nearest names, InvalidError for a time."""
     plain = name.strip() if isinstance(name, str) else ""
     found = next((one for one in made if one.name == plain), None)
     if found is None and (not isinstance(name, str) or looks_like_time(name)):

@@ -1,4 +1,4 @@
-"""The statements ever recorded on a topic: rows of nodes with the name as key or tag, or found by a search, and of what they replaced.
+"""Find the statements ever recorded on a topic: rows of nodes with the name as key or tag, or found by a search, and the statements they replaced.
 
 Names have their own lookup table, rows are compared as numbers, and only requested bodies are read.
 """
@@ -18,11 +18,11 @@ FoundBy = Literal["key", "tag", "text"]
 _REPLACING = frozenset({"supersedes", "transition"})
 _SEEDS = 10
 _NEAREST = 3
-_RELEVANT = 0.5  # of the best score: results below it belong to another topic
+_RELEVANT = 0.5  # share of the best score: results below it belong to another topic
 
 
 class TopicRow(NamedTuple):
-    """A statement on a topic: its entity, its row (-1: it never held), and since when it holds."""
+    """A statement on a topic: its entity, its row (-1: it never held), when it begins to hold, and when it was recorded."""
 
     since: Instant
     recorded: Instant
@@ -39,19 +39,19 @@ class JoinedStatements(NamedTuple):
 
 
 class TopicRows:
-    """What is known of a topic at one coordinate, as numbers of the index: the rows that stand, are past and are planned."""
+    """Holds what is known of a topic at one coordinate, as numbers of the index: the rows that stand, are past and are planned."""
 
     def __init__(self, sight: Sight, query: str, name: str, kind: str | None, scope: str | None) -> None:
         self.sight, self._index = sight, sight.index
         self.query, self._kind, self._scope = query, kind, scope
         self.by: FoundBy | None = None
-        self.near: list[int] = []  # what says a part of what is asked, where nothing says enough
+        self.near: list[int] = []  # partial matches, if nothing covers enough
         self.current: list[TopicRow] = []
         self.past: list[TopicRow] = []
         self.planned: list[TopicRow] = []
         self._next: dict[
             TopicRow, TopicRow
-        ] = {}  # a version of the topic that stands -> the one that began after it
+        ] = {}  # a standing version of the topic -> the one that began after it
         core = sight.core
         if self._place(core.naming.keyed(name)):
             self.by = "key"
@@ -68,8 +68,8 @@ class TopicRows:
         )
 
     def _sought(self) -> list[int]:
-        """Return the nodes that a search finds at least half as good as the best, and that say half of what is asked or have a key
-        or a tag that is named; where none does, the best are `near`."""
+        """Return the nodes found by a search that score at least half the best and cover half of the query, or whose key or tag is named. If there are none, the best are
+        set as `near`."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
         index = self._index
         found = sight.core.search.find(sight, self.query, index.count, kinds=kinds)
@@ -92,7 +92,7 @@ class TopicRows:
         return {ent for name in names for ent in core.naming.keyed(name)}.union(tagged)
 
     def _place(self, ents: Sequence[int], versions: frozenset[int] | None = None) -> bool:
-        """Put each node where it belongs: among what stands, is past or planned. With `versions` these descriptions alone. False: none is known."""
+        """Add each node to what stands, is past or is planned. `versions`: only these descriptions. Returns False if none is known."""
         index, tx = self._index, self.sight.tx
         known = False
         for ent in ents:
@@ -112,7 +112,7 @@ class TopicRows:
         rows = index.believed(ent, sight.tx)
         if not rows:
             rows = self._last(ent)
-            if not rows:  # born and superseded in one transaction: it held at no instant
+            if not rows:  # added and superseded in one transaction: it never held
                 if versions is None or not versions.isdisjoint(index.versions_of[ent]):
                     self.past.append(TopicRow(index.born[ent], index.born[ent], ent, -1))
                     return True
@@ -131,7 +131,7 @@ class TopicRows:
         return bool(shown)
 
     def _last(self, ent: int) -> list[int]:
-        """Return the row that was written last of a node of which nothing is believed."""
+        """Return the last written row of a node of which nothing is believed."""
         index, tx = self._index, self.sight.tx
         return [max(rows)] if (rows := [row for row in index.rows_of[ent] if index.r_tx[row] <= tx]) else []
 
@@ -161,7 +161,7 @@ class TopicRows:
                         self._place_rows(new, None)
 
     def pass_versions(self) -> None:
-        """Of those that stand under keys with a number (`auth_v1`, `auth_v2`), a version is past where a higher one of its scope began as late or later."""
+        """Make a standing version past if a higher one in its scope began as late or later. Versions are keys with a number (`auth_v1`, `auth_v2`)."""
         versions: dict[tuple[str | None, str], list[tuple[int, TopicRow]]] = {}
         for each in self.current:
             base, number = version_of(self.key(each))
@@ -183,7 +183,7 @@ class TopicRows:
     # ------------------------------------------------------------------ what is found
 
     def by_age(self, entries: list[TopicRow]) -> list[TopicRow]:
-        """Sorted by since when they hold, when they were recorded, and id."""
+        """Return the entries sorted by when they begin to hold, when they were recorded, and id."""
         names = self._index.names
         return sorted(entries, key=lambda each: (each.since, each.recorded, names[each.ent]))
 
@@ -214,14 +214,14 @@ class TopicRows:
         return self.sight.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(each.ent)
 
     def until(self, each: TopicRow) -> Instant:
-        """When a statement ceases to hold."""
+        """Return when a statement ceases to hold."""
         if each in self._next:
             return self._next[each].since
         return self._index.r_to[each.row] if each.row >= 0 else each.since
 
     def standing(self, each: TopicRow) -> str:
-        """Return the standing of a statement, which may differ from its node's: an earlier version of the node is superseded, and so is one that was
-        replaced before it began, and a version that a later one passed; a later one is not yet."""
+        """Return the standing of a statement, which may differ from its node's. Superseded are earlier versions of the node, statements replaced before they began, and
+        versions passed by a later one. A later version is `not_yet`."""
         index, sight = self._index, self.sight
         if each in self._next:
             return "superseded"
@@ -234,7 +234,7 @@ class TopicRows:
         return "superseded" if fallen or standing == "not_yet" else standing
 
     def replaced_by(self, each: TopicRow) -> tuple[str, ...]:
-        """Return what replaced it: the successors that links name, or the version that came next."""
+        """Return the ids of what replaced it: the successors named by links, or the next version."""
         index, sight = self._index, self.sight
         if each in self._next:
             return (self.id(self._next[each]),)
@@ -254,7 +254,7 @@ class TopicRows:
         return ()
 
     def joined(self) -> list[JoinedStatements]:
-        """Return the links that hold between those that stand."""
+        """Return the links that hold between the statements that stand."""
         index = self._index
         ents = {each.ent for each in self.current}
         return [
@@ -265,7 +265,7 @@ class TopicRows:
         ]
 
     def names(self) -> Iterator[str]:
-        """Every key and tag of the nodes known here."""
+        """Return every key and tag of the nodes known here."""
         core = self.sight.core
         names: Iterator[str] = core.naming.known()
         return names

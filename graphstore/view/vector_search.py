@@ -1,7 +1,7 @@
-"""What texts mean, as vectors: kept for every version that says something, and compared exactly over what stands at any coordinate.
+"""Vectors of texts: stored for every version with a text, and compared exactly over what stands at any coordinate.
 
-A text has one vector, in whatever version it occurs. So the past is searched like the present: a question is compared with all vectors, and of the scores
-those count that stand at the coordinate. numpy does the work, and is imported when there is an embedder.
+A text has one vector, in whatever version it occurs, so past coordinates are searched like the present. A question is compared with all vectors, and the scores of what
+stands at the coordinate count. numpy does the work and is imported only with an embedder.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 BATCH = 64
 """The number of texts given to an embedder at once, unless it has a `batch` of its own."""
 EMBEDDER = "embedder"
-"""The setting: the names of embedders, that of now first, then the one it replaces."""
-_LENT = ""  # the name of one that was lent
-_PARSED = 4_096  # versions followed at once
+"""The setting with the names of embedders: the current one first, then the one it replaces."""
+_LENT = ""  # the name of a lent embedder
+_PARSED = 4_096  # versions read at once
 _RANKED = 4_096  # candidates ranked at once
-_ROUNDING = 1e-5  # more than two float32 products of the same vectors differ by
+_ROUNDING = 1e-5  # above the difference of two float32 products of the same vectors
 
 
 class Embedder(Protocol):
-    """Turns a list of n texts into an array (n, d) of numbers. It may have a `model`, a `dimension` d, and a `batch`: how many texts it takes at once."""
+    """Turns a list of n texts into an array (n, d) of numbers. Optional attributes: a `model`, a `dimension` d, and a `batch`, the number of texts per call."""
 
     def __call__(self, texts: list[str], /) -> Any:
         """Return the vectors of the texts, in their order."""
 
 
 class VersionText(NamedTuple):
-    """Holds the text of a version, and which node or event it describes."""
+    """Stores the text of a version, and the node or event that it describes."""
 
     version: int
     entity: int
@@ -78,18 +78,18 @@ SAID = Statement("said", _Described)
 
 
 def model_of(embed: Embedder) -> str:
-    """Return the name of an embedder's model; of one that has none, where it is from."""
+    """Return the name of an embedder's model. Without one, return where the embedder is defined."""
     kind = embed if hasattr(embed, "__qualname__") else type(embed)
     return str(getattr(embed, "model", None) or f"{kind.__module__}:{kind.__qualname__}")
 
 
 def brief(error: Exception) -> str:
-    """Return an error of an embedder in a line of a note."""
+    """Return an error of an embedder as one line for a note."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def said(point: Point, versions: range, kind: str | None) -> Iterator[VersionText]:
-    """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
+    """Yield the versions that have a text, from a range of places. `kind`: only nodes of this kind; None for all nodes and events."""
     first, stop = (point.database.line.row("version", place) for place in (versions.start, versions.stop))
     for row in point.rows(SAID, first=first, stop=stop, kind=kind):
         body = point.content(row.data, row.checksum, f"{row.id!r}")
@@ -98,7 +98,7 @@ def said(point: Point, versions: range, kind: str | None) -> Iterator[VersionTex
 
 
 def _text(body: Mapping[str, Any], is_event: bool) -> str:
-    """Return the text of a body: the description of an event, the statement of a version. That of a message that was not authorized is empty: no embedder gets it."""
+    """Return the text of a body: the description of an event, the statement of a version. An unauthorized message gives an empty text, so no embedder gets it."""
     if is_event:
         return "" if body.get("authorized") is False else body.get("description") or ""
     return statement(body.get("content") or {}, body.get("text"))
@@ -110,8 +110,7 @@ def _thread(body: Mapping[str, Any]) -> str | None:
 
 
 class Meanings:
-    """The vectors of one embedder for what a store says, or the nodes of one kind. It follows the store on each read, and embeds nothing while it holds the
-    lock."""
+    """Holds the vectors of one embedder for the texts of a store, or of the nodes of one kind. Each read updates them. Nothing is embedded while the lock is held."""
 
     def __init__(self, store: Reader, embed: Embedder, kind: str | None = None) -> None:
         if not callable(embed):
@@ -126,32 +125,31 @@ class Meanings:
         self.kept = self._vectors.of_model(self.model, getattr(embed, "dimension", None))
         self._given_dimension: int | None = None  # the dimension that the embedder gave
         self._filling: threading.Thread | None = None
-        self._state: int | None = None  # how often rows had been removed from the chain
+        self._state: int | None = None  # how often the chain had been rewritten
         self._gone = 0
         self._begin()
 
     def _begin(self) -> None:
-        self._done = 0  # versions that were followed
-        self._given, self._numbered = len(self.kept.texts), self.kept.numbered  # rows that versions have
-        # by version that says something, in their order: the version, its entity, its id and text, the row of its vector (-1: none yet), and its place
+        self._done = 0  # versions read so far
+        self._given, self._numbered = len(self.kept.texts), self.kept.numbered  # rows assigned to versions
+        # by version with a text, in order: the version, its entity, its id and text, the row of its vector (-1: none yet), and its place
         self._vers, self._ents, self._rows, self._where = array("q"), array("q"), array("q"), array("q")
         self._pairs: list[Pair] = []
         self._places: dict[_Place, int] = {}
         self._lacking: dict[bytes, list[int]] = {}  # texts without a vector -> their versions
-        self._missing = 0  # how many these are
+        self._missing = 0  # the number of those versions
         self._columns: tuple[Any, ...] | None = None
 
     # ------------------------------------------------------------------ following
 
     @contextmanager
     def _held(self) -> Iterator[Point]:
-        """Return a block in which nobody else changes the vectors. It gives all that the store says."""
+        """Yield a point with everything that the store states. Within the block nobody else changes the vectors."""
         with self._core.answering.snapshot() as database, self._lock:
             yield Point(database, OPEN, OPEN)
 
     def settle(self) -> None:
-        """Follow what was committed, and give each version the vector of its text where there is one. Takes the lock for some thousand versions at a time,
-        and embeds nothing."""
+        """Read what was committed, and assign to each version the existing vector of its text. Holds the lock for some thousand versions at a time, and embeds nothing."""
         while not self._core.closed:
             with self._held() as point:
                 done = self._settled(point)
@@ -160,7 +158,7 @@ class Meanings:
                 return
 
     def _settled(self, point: Point) -> bool:
-        """Follow some of what was committed. Gives whether that was all."""
+        """Read some of what was committed. Returns True if nothing is left."""
         kept = self.kept
         with no_collecting():
             kept.refresh()
@@ -174,7 +172,7 @@ class Meanings:
             return done
 
     def _follow(self, point: Point) -> bool:
-        """Read the texts of some of the versions that were committed. Gives whether these were the last ones."""
+        """Read the texts of some committed versions. Returns True if these were the last ones."""
         ends, forgotten = ends_of(point), {row.number for row in point.rows(FORGOTTEN)}
         if ends.rewritten == self._state and len(forgotten) > self._gone:
             pairs = zip(self._pairs, self._ents, strict=True)
@@ -210,7 +208,7 @@ class Meanings:
     # ------------------------------------------------------------------ embedding
 
     def prepare(self, texts: Sequence[str]) -> None:
-        """Embed those of the texts that have no vector yet. Raises what the embedder raises, InvalidError for what is no array (n, d)."""
+        """Embed the texts that have no vector yet. Raises what the embedder raises, and InvalidError if its result is not an array (n, d)."""
         self.settle()
         known = self.kept.row
         wanted = {hash_of(text): text for text in texts}
@@ -222,7 +220,7 @@ class Meanings:
                 self.kept.add({key: vector.tobytes() for key, vector in zip(some, found, strict=True)})
 
     def vectors(self, texts: list[str]) -> Matrix:
-        """Return the vectors of texts, each of length 1 (or 0, for a text that means nothing to the embedder)."""
+        """Return the vectors of texts, each of length 1, or 0 if the embedder gives zeros for a text."""
         import numpy as np
 
         given = self._embed(texts)
@@ -243,7 +241,7 @@ class Meanings:
         return unit
 
     def _agree(self, dimension: int) -> None:
-        """Adopt the dimension of the embedder's vectors, whatever the ledger has."""
+        """Adopt the dimension of the embedder's vectors; stored vectors of another dimension are dropped. Raises InvalidError if the embedder changes its dimension."""
         declared = self._given_dimension or getattr(self._embed, "dimension", None) or dimension
         if dimension != declared:
             raise InvalidError(
@@ -260,13 +258,13 @@ class Meanings:
         return self.counted()[1]
 
     def counted(self) -> tuple[int, int]:
-        """Return how many versions say something, and how many of them have no vector yet."""
+        """Return the number of versions with a text, and how many of them have no vector yet."""
         self.settle()
         with self._lock:
             return len(self._vers), self._missing
 
     def fill(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed every version that has no vector yet, a batch at a time, each kept when it is done. Gives how many. Raises what the embedder raises."""
+        """Embed every version that has no vector yet, in batches; each batch is stored at once. Returns the number embedded. Raises what the embedder raises."""
         total = left = self.lacking()
         while texts := self._texts():
             self.prepare(texts)
@@ -275,11 +273,11 @@ class Meanings:
             if progress:
                 progress(total - left, total)
             if left >= before and texts == self._texts():
-                break  # no progress: texts recorded meanwhile are left for the next call
+                break  # no progress: texts recorded meanwhile wait for the next call
         return total - left
 
     def fill_beside(self, then: Callable[[], object]) -> None:
-        """Embed what is missing in a thread of its own, which ends with the store or the program, and calls `then` when all have a vector."""
+        """Embed what is missing in a thread, which ends with the store or the program. Calls `then` when all versions have a vector."""
         if self._vectors.notify is not None and not (self._filling and self._filling.is_alive()):
             self._filling = threading.Thread(
                 target=self._fill_beside, args=(then,), name="graphstore-vectors"
@@ -299,7 +297,7 @@ class Meanings:
                 )
 
     def _texts(self) -> list[str]:
-        """Return the texts of the next batch that has no vectors; none where the store or the program has ended."""
+        """Return the next batch of texts without vectors; empty if the store or the program has ended."""
         if self._core.closed or not threading.main_thread().is_alive():
             return []
         with self._held() as point:
@@ -311,16 +309,16 @@ class Meanings:
     # ------------------------------------------------------------------ comparing
 
     def held(self, sight: Sight) -> tuple[Any, ...]:
-        """Return the matrix of the vectors and how many rows it has; of the versions that stand here and say something their numbers, their rows (-1: no vector) and
-        their places among the last, which are given too."""
+        """Return the matrix of the vectors and its number of rows. For the versions with a text that stand here, also return their numbers, their rows (-1: no vector),
+        their indexes into the list of places, and that list."""
         with self._lock:
             while not self._settled(sight.point):
                 pass
             alive = sight.core.search.standing(sight).alive
             columns = self._arrays()
-            # another thread may have followed farther
+            # another thread may have read further
             known = int((columns[0] % SPAN).searchsorted(len(alive)))
-            # rows are only added, or all numbered anew in another matrix
+            # rows are only appended, or all renumbered in a new matrix
             matrix, count, places = self.kept.matrix, len(self.kept.texts), list(self._places)
         stands = alive[columns[0][:known] % SPAN]
         return matrix, count, *(column[:known][stands] for column in columns), places
@@ -336,14 +334,14 @@ class Meanings:
 
 
 def _least(scores: Matrix, most: int) -> float:
-    """Return what the `most` best scores reach, however they were rounded."""
+    """Return the score that the `most` best scores reach, with a margin for rounding."""
     import numpy as np
 
     return float(np.partition(scores, len(scores) - most)[len(scores) - most]) - _ROUNDING
 
 
 def _exactly(matrix: Matrix, rows: Any, query: Matrix) -> list[float]:
-    """Return the cosines of rows, each the same whichever others are asked with it: equal vectors are equally near."""
+    """Return the cosines of rows. Each is independent of the other rows requested, so equal vectors get equal scores."""
     import numpy as np
 
     wide, found = query.astype(np.float64), list[float]()
@@ -361,7 +359,7 @@ def _ranked(sight: Sight, vers: list[int], scores: list[float], most: int) -> li
 
 
 class _Place(NamedTuple):
-    """Holds what a version is chosen by: the kind of its node or event, its scope, and its thread."""
+    """Names the criteria by which a version is selected: the kind of its node or event, its scope, and its thread."""
 
     kind: str
     scope: str
@@ -369,26 +367,26 @@ class _Place(NamedTuple):
 
 
 def lend(store: Reader, embed: Embedder | None) -> None:
-    """Use this embedder instead of the one the store is set to, for as long as it is open here, on its branches too."""
+    """Use this embedder instead of the store's own while the store is open here, on its branches too."""
     store._core.vectors.lent = embed
     store._core.meanings.pop(_LENT, None)
 
 
 def embedders(view: Reader) -> list[str]:
-    """Return the names of a store's embedders: the one that is to have all, then the one it replaces."""
+    """Return the names of a store's embedders: the current one first, then the one it replaces."""
     return [_LENT] if view._core.vectors.lent is not None else list(view.setting(EMBEDDER) or ())
 
 
 def newest(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
-    """Return the vectors of the store's embedder, whether they serve yet or not; None: it has none. `made` gives an embedder by its name."""
+    """Return the vectors of the store's embedder, even if incomplete; None if it has none. `made` makes an embedder from its name."""
     names = embedders(view)
     return _meanings(view, names[0], made) if names else None
 
 
 def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
-    """Return the vectors to compare with: those of the store's embedder, or while they are being made of the one before, whichever lacks less.
+    """Return the vectors to compare with: those of the store's embedder. While they are incomplete, return those of the previous one if it lacks less.
 
-    Raises InvalidError when no embedder of the store can be made here.
+    Raises InvalidError if no embedder of the store can be made here.
     """
     core, names = view._core, embedders(view)
     refused, found = None, list[Meanings]()
@@ -418,7 +416,7 @@ def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
 
 
 def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meanings:
-    """Return the vectors of an embedder by its name, or of the one that was lent."""
+    """Return the vectors of an embedder by its name, or of the lent one."""
     kept: dict[str, Meanings] = view._core.meanings
     if name not in kept:
         embed = view._core.vectors.lent if name == _LENT else None
@@ -427,12 +425,12 @@ def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meani
 
 
 class QuestionMeaning:
-    """What a text means to an embedder. Make it before the store's lock is taken: the embedder may take its time."""
+    """The vector of a question. Create it before the store's lock is taken: the embedder may be slow."""
 
     def __init__(self, meanings: Meanings | None, text: str, failed: str = "there is no embedder") -> None:
         self._meanings, self._failed = meanings, failed
         self._vector: Matrix | None = None
-        self._compared: tuple[Matrix, Matrix] | None = None  # a matrix, and how near each row of it comes
+        self._compared: tuple[Matrix, Matrix] | None = None  # a matrix, and the score of each row
         self._total = self._lacking = 0
         if meanings is None:
             return
@@ -448,7 +446,7 @@ class QuestionMeaning:
 
     @property
     def note(self) -> str:
-        """Return how it was searched, and what could not be compared."""
+        """Return a sentence on how the search was done, and what could not be compared."""
         if self._meanings is None or self._vector is None:
             return f"full-text only: {self._failed}"
         note = f"full-text and vectors of {self._meanings.model!r}"
@@ -458,7 +456,7 @@ class QuestionMeaning:
         return note
 
     def seen(self, sight: Sight) -> None:
-        """Everything."""
+        """Accept everything."""
 
     def nearest(
         self,
@@ -469,8 +467,10 @@ class QuestionMeaning:
         wanted: Callable[[str], bool] | None = None,
         thread: str | None = None,
     ) -> Mapping[int, float]:
-        """Return the `most` entities nearest in meaning, by cosine, then by id, among what stands here (of this kind, in these scopes, in this thread or none) and
-        fits."""
+        """Return the `most` nearest entities, by cosine, then by id, among those that stand here and fit.
+
+        Filters: `kind` of the node or event, `wanted` scopes, and `thread` (things without a thread match too).
+        """
         meanings, vector = self._meanings, self._vector
         if meanings is None or vector is None:
             return {}
@@ -503,8 +503,8 @@ class QuestionMeaning:
             tried *= 4
 
     def _scores(self, matrix: Matrix, count: int, vector: Matrix) -> Matrix:
-        """Return how near each of so many rows comes to the question. Row by row in one thread: the product of BLAS takes five times as much of the processor, in
-        threads that wait for each other where the machine is busy."""
+        """Return the score of each of the first `count` rows for the question. Computed row by row in one thread: BLAS takes five times as much processor time, and its
+        threads wait for each other on a busy machine."""
         import numpy as np
 
         if self._compared is None or self._compared[0] is not matrix or len(self._compared[1]) != count:

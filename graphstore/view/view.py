@@ -1,6 +1,6 @@
-"""Reads a store at one coordinate from the rows of its ledger; within a verb, from its working set.
+"""Read a store at one coordinate from the rows of its ledger; within a verb, from its working set.
 
-`Reader` holds the reads; a `View` is a reader whose coordinate never changes, a `GraphStore` one whose coordinate is now.
+`Reader` holds the reads. A `View` is a reader whose coordinate never changes; the coordinate of a `GraphStore` is now.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Reader(Painted):
 
     @property
     def _asks_first(self) -> bool:
-        """Return True if the coordinate has to be known before the rows are read: others may commit at an earlier instant meanwhile."""
+        """Return True if the coordinate must be fixed before the rows are read: others may commit at an earlier instant meanwhile."""
         return False
 
     def instant_of(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
@@ -92,18 +92,18 @@ class Reader(Painted):
         )
 
     def _known_by(self, tx: TimeLike) -> Instant:
-        """The instant of a tx that these answers know of. Raises InvalidError for a later one."""
+        """Return the instant of a tx known to these answers. Raises InvalidError for a later one."""
         at, known = self.instant_of(tx, "tx", "tx"), self.coordinate()[1]
         if at > known:
             raise InvalidError(f"tx {exactly(at)} is later than {exactly(known)}, that of these answers.")
         return at
 
     def _names(self) -> list[Snapshot]:
-        """The snapshots whose names may stand for a time."""
+        """Return the snapshots whose names may be used as a time."""
         return self._core.snapshots(self.coordinate()[1])
 
     def _by_rows(self, answer: Callable[Concatenate[Point, P], T], *args: P.args, **named: P.kwargs) -> T:
-        """Return what a function of statements answers here. A transaction of this thread shows it its rows."""
+        """Return the answer of a function of statements at this coordinate. It includes the changes of an open transaction of this thread."""
         core = self._core
         ledger = core.answering
         at = self.coordinate() if self._asks_first else None
@@ -112,7 +112,7 @@ class Reader(Painted):
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
     def _count_access(self, ids: Iterable[str]) -> None:
-        """Count these things as looked up, once each."""
+        """Count each of these things as looked up once."""
         self._core.accesses.count(ids)
 
     @overload
@@ -143,12 +143,12 @@ class Reader(Painted):
 
     @property
     def _why_closed(self) -> str | None:
-        """Why nothing can be read any more, None while it can."""
+        """Return why nothing can be read any more, None while reads are possible."""
         return self._core.closed
 
     def _is_brief(self, id: object, *, now: bool = False) -> bool:
-        """Whether a point read of an id looks at little and waits for nothing: few rows, links and bytes, and nothing that rests on what may have
-        fallen, unless it is asked as is known `now` and how it stands is kept."""
+        """Return True if a point read of an id is cheap: few rows, links and bytes, and its standing is known without waiting. `now`: read at the current coordinate, where
+        standings may be cached."""
         return ids.is_brief(Point(self._core.rows.database, OPEN, OPEN), id)
 
     def pinned(self, valid: Instant, tx: Instant) -> View:
@@ -160,7 +160,7 @@ class Reader(Painted):
         return self._by_rows(settings.setting, name)
 
     def _reads_as(self, other: Reader) -> bool:
-        """Whether another view or store reads the same trunk or branch."""
+        """Return True if another view or store reads the same trunk or branch."""
         return self._core is other._core
 
     def knows(self, id: str) -> bool:
@@ -318,21 +318,21 @@ class Reader(Painted):
         return Result(differing.FIELDS, rows, types=types)
 
     def _both(self, other: Reader) -> tuple[View, View]:
-        """This and another view of the same store. Raises InvalidError for something else."""
+        """Return this and another view of the same store. Raises InvalidError for anything else."""
         if not isinstance(other, Reader) or other._asked_of is not self._asked_of:
             raise InvalidError("compare wants another view of the same store.")
         here = self.fixed()
         if isinstance(self, View) or isinstance(other, View):
             return here, other.fixed()
-        return here, other.pinned(*here.coordinate())  # two stores at one now
+        return here, other.pinned(*here.coordinate())  # two stores at the same instant
 
     @property
     def _asked_of(self) -> object:
-        """The ledger that is asked: what reads it can be compared."""
+        """Return the ledger that is read. Readers of the same ledger can be compared."""
         return self._core.journal
 
     def _shares_rows(self, other: Reader) -> bool:
-        """Return True if the rows of another reader that have the same number are the same."""
+        """Return True if rows of another reader with the same numbers are the same rows."""
         return other._core.journal is self._core.journal
 
     def fixed(self) -> View:
@@ -511,7 +511,7 @@ class Reader(Painted):
         return core.graphs.query(core, self.coordinate, cypher, given, limits)
 
     def _query_periods(self, cypher: str, params: Mapping[str, Any], limits: QueryLimits | None) -> Result:
-        """The answer of a text that speaks of VALID_TIME: of all periods of a span where it begins with FOR VALID_TIME."""
+        """Return the answer of a query that mentions VALID_TIME. With FOR VALID_TIME at its start, it covers all periods of a span."""
         from graphstore.graph import macros, period_graph
 
         core, where = self._core, self.coordinate
@@ -538,11 +538,11 @@ class Reader(Painted):
     def _at_each(
         self, at: Sequence[tuple[Instant, Instant]], axis: Axis, cypher: str, params: Mapping[str, Any]
     ) -> list[Result] | None:
-        """The answers of a text at coordinates that differ on one axis, when one graph of them all has them."""
+        """Return the answers of a query at coordinates that differ on one axis; None if no single graph holds them all."""
         return self._core.graphs.at_each(self._core, at, axis, cypher, params)
 
     def _axis(self, axis: Axis, value: TimeLike | None) -> Instant:
-        """A time of an axis, by default that of this view."""
+        """Return a time on an axis; the default is that of this view."""
         if value is not None:
             return self.instant_of(value, axis, axis)
         valid, tx = self.coordinate()
@@ -561,7 +561,7 @@ class Reader(Painted):
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
         things, links = self._by_rows(described.whole_view)
         for thing in things:
-            graph.add_node(thing.id, **thing.model_dump(exclude={"links"}))  # they are the edges
+            graph.add_node(thing.id, **thing.model_dump(exclude={"links"}))  # links are the edges
         for link in links:
             graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
@@ -588,7 +588,7 @@ class View(Reader):
 
     @property
     def _folder(self) -> Path | None:
-        """Where its store lies; None in memory."""
+        """Return the folder of its store; None in memory."""
         vectors = self._core.vectors
         return None if vectors is None else vectors.folder
 

@@ -1,4 +1,4 @@
-"""The inputs of decay at a coordinate: how old a thing is, how often it was looked up, how it is linked, and its recorded importance."""
+"""Compute the inputs of decay at a coordinate: how old a thing is, how often it was looked up, how it is linked, and its recorded importance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STRENGTHS = (1, 5)
 
 
 class Weights:
-    """The weight of each thing that stands at a coordinate, from what was known and held there; each is computed once."""
+    """Computes the weight of each thing that stands at a coordinate, from what was known and held there. Each weight is computed once."""
 
     def __init__(self, sight: Sight, decay: Decay) -> None:
         self._sight = sight
@@ -48,7 +48,7 @@ class Weights:
         return decay.weight(self._age(ent, row), accesses, len(rows), importance, confidence)
 
     def _age(self, ent: int, row: int) -> float:
-        """Days since a thing was last affirmed: since its row begins, it was confirmed, or it happened again."""
+        """Return the days since a thing was last affirmed: its row begins, it was confirmed, or it happened again."""
         sight, index = self._sight, self._sight.index
         last = index.r_from[row]
         if index.is_event[ent]:
@@ -69,7 +69,7 @@ class Weights:
         return stated if isinstance(stated, dict) else {}
 
     def _by_strength(self, rows: list[int]) -> float | None:
-        """Return the strength of the strongest link as an importance: 1 is none, 5 all."""
+        """Return the strength of the strongest link as an importance from 0 (strength 1) to 1 (strength 5); None without any strength."""
         index = self._sight.index
         strongest = max((index.c_strength[index.k_claim[row]] for row in rows), default=0)
         least, most = _STRENGTHS

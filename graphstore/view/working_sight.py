@@ -1,4 +1,4 @@
-"""Read the working set of a transaction at one coordinate as values, for its verbs. What the transaction has done is among them."""
+"""Read the working set of a transaction at one coordinate as values, for its verbs. The changes of the transaction are included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 
 
 class WorkingSight(NumberedRows):
-    """The store at (valid, tx), as a transaction leaves it."""
+    """Reads the store at (valid, tx), as a transaction leaves it."""
 
     __slots__ = ()
     index: WorkingSet
@@ -27,7 +27,7 @@ class WorkingSight(NumberedRows):
     # ------------------------------------------------------------------ what an id leads to
 
     def resolve(self, id: str) -> tuple[int, int]:
-        """Return the entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
+        """Return the entity with a full id, or with a reference `{id}-v{n}`, as known here; and n or 0."""
         index = self.index
         if not isinstance(id, str):
             raise InvalidError(f"id {id!r} is no text. Give a str.")
@@ -46,26 +46,26 @@ class WorkingSight(NumberedRows):
         raise NotFoundError.nearest("node or event", id, partial(self.ids_beside, id))
 
     def _alias(self, id: str) -> int:
-        """Return the version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
+        """Return the version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch; -1 if there is none."""
         index = self.index
         found = _ALIAS.match(id)
         ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
         return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
 
     def ids_beside(self, id: str) -> list[str]:
-        """Return the ids known here that a misspelt one may mean."""
+        """Return the known ids that a misspelt id may mean."""
         return [each for each in self.index.ids_beside(id) if self.entity(each) >= 0]
 
     def knows_link(self, id: str) -> bool:
-        """Return True if a link of exactly this id was ever made."""
+        """Return True if a link with exactly this id was ever made."""
         return id in self.index.link_ids
 
     def links_made(self) -> int:
-        """Return how many links were ever made, including an open transaction."""
+        """Return how many links were ever made, including those of an open transaction."""
         return len(self.index.l_name)
 
     def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
-        """Every node with a key in a scope, of one kind or (None) of any, in the order they were first known."""
+        """Return every node with a key in a scope, in the order they were first known. `kind`: None for any."""
         there = self.index.slots.get((slot_name(key), scope), ())
         return there if kind is None else [ent for ent in there if self.index.kind[ent] == kind]
 
@@ -88,7 +88,7 @@ class WorkingSight(NumberedRows):
         return (self._standings.get(ent) or self.index.standing(ent, self.valid, self.tx)) in UPRIGHT
 
     def upright(self, ent: int) -> str:
-        """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
+        """Return the standing of an entity that holds: `stands`, or `shaky` because of what it rests on."""
         return "shaky" if self.index.is_shaky(ent, self.valid, self.tx) else "stands"
 
     def is_superseded(self, ent: int) -> bool:
@@ -96,7 +96,7 @@ class WorkingSight(NumberedRows):
         return self.index.superseded(ent, self.valid, self.tx)
 
     def admitted(self) -> Callable[[int], bool]:
-        """Return the function that tells which entities are no messages, or were authorized."""
+        """Return a predicate on entities: True unless the entity is a message that was not authorized."""
         index = self.index
 
         def is_admitted(ent: int) -> bool:
@@ -111,7 +111,7 @@ class WorkingSight(NumberedRows):
     # ------------------------------------------------------------------ values
 
     def thing(self, ent: int) -> Node | Event:
-        """Return a node or event with any standing; one that does not stand shows its last content known here."""
+        """Return a node or event with any standing. If it does not stand, it has its last content known here."""
         found = self._things.get(ent)
         if found is None:
             ver, row = self._shown(ent)
@@ -120,8 +120,7 @@ class WorkingSight(NumberedRows):
         return found
 
     def _shown(self, ent: int) -> tuple[int, Described]:
-        """Return the version that shows an entity here, and its row. What was added and superseded in one transaction held at no instant, but a link
-        names it."""
+        """Return the version that shows an entity here, and its row. A thing added and superseded in one transaction held at no instant, but a link may refer to it."""
         index = self.index
         standing, row = index.face(ent, self.valid, self.tx)
         if standing == "stands":
@@ -136,7 +135,7 @@ class WorkingSight(NumberedRows):
         return index.r_ver[row], self.row_as_described(row, standing)
 
     def written(self, row: int, standing: str, body: Json) -> Node:
-        """Return a row of a node that has just been written, with its body at hand."""
+        """Return the node of a row that has just been written. `body`: the body just written."""
         return node_from(self.row_as_described(row, standing), body)
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:

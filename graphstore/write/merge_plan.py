@@ -53,7 +53,7 @@ class Triple(NamedTuple):
 
 @dataclass
 class MergeShare:
-    """What is merged of one thing or link. `ours`: the number of a thing on the trunk, -1 for a new one."""
+    """Holds the merged part of one thing or link. `ours`: the number of a thing on the trunk, -1 for a new one."""
 
     ours: int = -1
     wins: list[Win] = field(default_factory=list)  # where the branch's statement holds instead of the trunk's

@@ -29,7 +29,7 @@ _FEW = 16  # rows of links that are scanned instead of the list of a thing's lin
 
 
 class _Done(NamedTuple):
-    """What a transaction did: the rows it opened and closed, and the kept statements that it changed, before and after it."""
+    """Holds the changes of a transaction: the rows it opened and closed, and the kept statements that it changed, before and after it."""
 
     rows: list[int]
     closed: list[int]
