@@ -1,1 +1,1 @@
-"""GraphStore and Branch, bulk loading, upsert, and the registry of calls. It knows no room and no door."""
+"""GraphStore and Branch, bulk loading, upsert, and the registry of calls. This package does not depend on the rooms or the doors."""

@@ -1,4 +1,4 @@
-"""Writes many rows at once: the decisions of the verbs, row by row, on a working set that reads ahead what many rows name."""
+"""Write many rows at once: apply the decisions of the verbs row by row, on a working set that prefetches what many rows refer to."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from graphstore.write.trust import TRUST
 from graphstore.write.writer import Progress, Writer
 
 DEFAULT_KIND = "fact"
-_BLOCK = 65_536  # rows for which is read ahead at once
-# columns with ids of things
+_BLOCK = 65_536  # rows prefetched at once
+# the columns that contain ids of things
 _NAMING = {"events": ("id",), "versions": ("node_id",), "links": ("source", "target")}
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "history", "metadata")
 
-# row number of a link that will be taken back -> its id, and when it begins
+# row number of a link that will be unlinked -> its id and start
 _Opened = dict[int, tuple[str, datetime]]
-# what it is, the table, the rows; of retractions the period of each
+# the type of the step, the table, the rows; for retractions the period of each row
 Step = tuple[int, str, Sequence[int], list[Period]]
 _NEXT_NUMBERS = "SELECT entity, version, link_period, occurrence FROM next_number"
 _STORED = """
@@ -82,7 +82,7 @@ def load(
 
 
 def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:
-    """The same steps, parted after each thousandth row; `count` rows were written before."""
+    """Yield the same steps, split after each thousandth row. `count`: the number of rows written before."""
     for what, name, numbers, spans in steps:
         at = 0
         while at < len(numbers):
@@ -93,19 +93,19 @@ def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:
 
 
 def _counted(store: Writer) -> tuple[int, ...]:
-    """The numbers that the next entity, version, row of a link and occurrence get."""
+    """Return the next numbers of an entity, a version, a row of a link and an occurrence."""
     return store._core.rows.database.rows(_NEXT_NUMBERS)[0]
 
 
 def _stored(store: Writer, before: tuple[int, ...]) -> dict[str, int]:
-    """What a load left in the store: new nodes, their versions, new events and further occurrences of known ones, links written."""
+    """Return what a load added: new nodes, their versions, new events and further occurrences of known ones, links."""
     [(born, events, described, linked)] = store._core.rows.database.rows(_STORED, before[:3])
     again = _counted(store)[3] - before[3]
     return {"nodes": born - events, "versions": described, "events": events + again, "links": linked}
 
 
 def _identities(store: Writer, tables: dict[str, LoadTable]) -> dict[str, Row]:
-    """What each node is, by id. A node must have a version, and rows of a known node must agree with the store."""
+    """Return the row of each node, by id. Raises InvalidError for a new node without a version, ConflictError for a known node with another kind, key or scope."""
     found: dict[str, Row] = {}
     described = set(tables["versions"].column("node_id"))
     known = _known_nodes(store, tables["nodes"].column("id"))
@@ -133,19 +133,19 @@ def _identities(store: Writer, tables: dict[str, LoadTable]) -> dict[str, Row]:
 
 
 def _known_nodes(store: Writer, names: Sequence[str]) -> dict[str, tuple[str, str | None, str]]:
-    """The kind, the key and the scope of those of some ids that the store knows."""
+    """Return the kind, the key and the scope of the known nodes among some ids."""
     asked = orjson.dumps([name for name in names if is_text(name)]).decode()
     found = store._core.rows.database.rows(_IDENTITIES, [asked])
     return {name: (kind, key, scope) for name, kind, key, scope in found}
 
 
 def rows(table: Any) -> list[Row]:
-    """A table of any kind as a list of dicts. Times become instants, NaN and NaT None."""
+    """Return a table of any type as a list of dicts. Times become instants, NaN and NaT None."""
     return list(table_of(table))
 
 
 class _Loader:
-    """The rows of one transaction, each written as by its verb. What they name is read ahead, many rows at once."""
+    """Writes the rows of one transaction, each as its verb would. What they refer to is prefetched for many rows at once."""
 
     def __init__(
         self, act: Act, tables: dict[str, LoadTable], identities: dict[str, Row], opened: _Opened
@@ -155,7 +155,7 @@ class _Loader:
         self.tables, self.identities, self.opened = tables, identities, opened
         self.recording = Recording(act)
         self.is_ranked = act.index.setting(TRUST) is not None
-        self.number = 0  # of the row that is being written
+        self.number = 0  # the number of the row being written
 
     def do(self, step: Step) -> None:
         """Write the rows of a step. An error names the row."""
@@ -178,18 +178,18 @@ class _Loader:
             raise type(error)(f"{name} row {self.number}: {error}") from error
 
     def row(self, name: str) -> Row:
-        """The row that is being written."""
+        """Return the row that is being written."""
         return self.tables[name].row(self.number)
 
     def _state(self, op: int, start: Instant, stop: Instant | None) -> None:
-        """Record the period that a row of a version gives, with its operation."""
+        """Record with its operation the period given in a row of a version."""
         if self.work.starts is not None:
             self.work.starts[op] = start
         if stop is not None:
             self.work.record(op, {"valid_to": end_moment(stop)})
 
     def _record(self, first: int, entry: Json) -> None:
-        """Record what a row gives with its operations, from number `first` on, where it has any."""
+        """Record the arguments of a row with its operations, from number `first` on, if it has any."""
         if len(self.index.o_tx) > first:
             self.work.record(first, entry)
             self.work.record_call(first)
@@ -197,7 +197,7 @@ class _Loader:
     # ------------------------------------------------------------------ reading ahead
 
     def _read_ahead(self, name: str, numbers: Sequence[int]) -> None:
-        """Read at once what rows name."""
+        """Read at once what rows refer to."""
         index, table = self.index, self.tables[name]
         names = {id for column in _NAMING[name] for id in table.values_of(column, numbers) if id is not None}
         index.prepare_ids(names)
@@ -213,12 +213,12 @@ class _Loader:
     def _ends(
         self, sources: Sequence[str], targets: Sequence[str], kinds: Sequence[str]
     ) -> set[tuple[int, str, int]]:
-        """The ends and kinds of the links that may say what rows of links say, or the contrary."""
+        """Return the ends and kinds of links that may state the same as rows of links, or the opposite."""
         ids, said, found = self.index.ids, dict[Any, Sentence | None](), set[tuple[int, str, int]]()
         for source, target, kind in zip(sources, targets, kinds, strict=True):
             if kind not in said:
                 said[kind] = None
-                with suppress(GraphStoreError):  # the row by itself says what is wrong
+                with suppress(GraphStoreError):  # writing the row raises the error
                     said[kind] = self.act.core.vocabulary.sentence("1", kind, "2", "explicit")
             sentence, one, other = said[kind], ids.get(source, -1), ids.get(target, -1)
             if sentence is None or min(one, other) < 0:
@@ -259,7 +259,7 @@ class _Loader:
         refuse_taken_slot(index, ent, op)
 
     def _first(self, name: str, during: Period, stop: Instant | None, body: Row, reason: str | None) -> None:
-        """The first version of a node; one with a key fills its slot."""
+        """Write the first version of a node. With a key, the node fills its slot."""
         index, work = self.index, self.work
         identity = self.identities.get(name, {})
         key = identity.get("key")
@@ -282,7 +282,7 @@ class _Loader:
             filling.link_next(ent, op)
 
     def unversion(self, during: Period) -> None:
-        """Take back what a row of a version said, over a part of its period."""
+        """Retract what a row of a version stated, over a part of its period."""
         row = self.row("versions")
         reason = text_of("reason", row.get("reason") or "no longer in the source")
         start, stop = map(moment, during)
@@ -304,7 +304,7 @@ class _Loader:
             row.get("authorized"),
             **{name: row[name] for name in (*EVENT_TEXTS, ENDED_AT) if name in row},
         )
-        if metadata:  # checked already
+        if metadata:  # already checked
             body["metadata"] = {**metadata, **body.get("metadata", {})}
         related = row.get("related_to")
         abouts = () if related is None else tuple(ids("related_to", related))
@@ -330,7 +330,7 @@ class _Loader:
             self.opened[self.number] = index.l_name[index.k_link[number]], moment(begun)
 
     def unlink(self) -> None:
-        """Take back what a row of a link said."""
+        """Unlink what a row of a link stated."""
         stop = self.row("links").get("valid_to")
         link, begun = self.opened.pop(self.number)
         first = len(self.index.o_tx)
@@ -340,7 +340,7 @@ class _Loader:
 
 
 def _steps(tables: dict[str, LoadTable]) -> Iterator[tuple[Instant, list[Step]]]:
-    """The steps at each instant, in order: first what is taken back, then events, versions, links."""
+    """Yield the steps at each instant, in order: first what is taken back, then events, versions, links."""
     told: dict[Instant, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     unlinked: dict[Instant, list[int]] = defaultdict(list)
     retracted: dict[Instant, list[tuple[int, Period]]] = defaultdict(list)
@@ -378,7 +378,7 @@ def _steps(tables: dict[str, LoadTable]) -> Iterator[tuple[Instant, list[Step]]]
 
 
 def _leave_said_again(table: LoadTable, retracted: dict[Instant, list[tuple[int, Period]]]) -> None:
-    """Leave of what is to be retracted at an instant what is not written again there."""
+    """Drop the parts of retractions that are written again at the same instant."""
     wanted = {(table.row(number)["node_id"], at) for at, parts in retracted.items() for number, _ in parts}
     again: dict[tuple[str, Instant], list[Period]] = defaultdict(list)
     if wanted:

@@ -1,7 +1,7 @@
-"""What was recorded and what was closed after a position, as Arrow tables: for copies elsewhere that follow a store.
+"""Provide what was recorded and closed after a position, as Arrow tables, for copies elsewhere that follow a store.
 
-A table only grows, by rows and by *closings*: a closing says of one row when, and by which operation, the belief in it ended. How many of both a copy has
-taken is its position. A copy that keeps its position in the same transaction as the rows has each of them once, however often it is interrupted.
+A table only grows, by rows and by *closings*. A closing names a row, and when and by which operation the belief in it ended. The numbers of rows and closings that a copy
+has taken are its position. A copy that saves its position in the same transaction as the rows has each of them once, however often it is interrupted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 PART = 50_000
-"""Rows, or closings, read at once."""
+"""The number of rows, or closings, read at once."""
 _ROWS = {"nodes": "entities", "versions": "rows", "events": "rows", "occurrences": "seen", "links": "link_rows",
          "operations": "ops"}  # fmt: skip
 _CLOSINGS = {"versions": "closings", "events": "closings", "links": "link_closings"}
@@ -40,11 +40,11 @@ _LABELS = {
     "operations": "Op",
 }
 NAMES = tuple(_ROWS)
-"""The tables, in the order in which a copy takes them: when the operations of a transaction are there, so is all that they did."""
+"""The tables, in the order in which a copy takes them. When a copy has the operations of a transaction, it has everything that they did."""
 
 
 class Position(NamedTuple):
-    """How much of a table was taken: so many of the rows and closings that the store counts, and the tx of its last transaction then, in microseconds."""
+    """Counts what was taken of a table: its rows and closings, and the tx of the store's last transaction then, in microseconds."""
 
     rows: int = 0
     closings: int = 0
@@ -52,7 +52,7 @@ class Position(NamedTuple):
 
 
 class RecordedCounts(NamedTuple):
-    """Counts how much was recorded by an instant, and the first and the last transaction."""
+    """Counts the rows recorded by an instant, with the first and the last transaction."""
 
     entities: int
     rows: int
@@ -66,7 +66,7 @@ class RecordedCounts(NamedTuple):
 
 
 class ClosedPeriod(NamedTuple):
-    """Describes a period that was closed."""
+    """A period that was closed."""
 
     number: int
     is_event: int | None
@@ -75,7 +75,7 @@ class ClosedPeriod(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """Describes a period of an event, what it says, and what the operation that evicted it has kept."""
+    """A period of an event, its content, and what the operation that evicted it has kept."""
 
     row: str
     id: str
@@ -91,7 +91,7 @@ class EventRow(NamedTuple):
 
 
 class End(NamedTuple):
-    """Describes a link: the label and id of its source, its kind, the label and id of its target."""
+    """The ends of a link: the label and id of its source, its kind, the label and id of its target."""
 
     source_label: str
     source: str
@@ -120,10 +120,10 @@ FEED_THINGS = Statement("feed_things", ForgottenThing)
 
 
 class ChangeFeed:
-    """The tables of a store, read from a position on. Beside whoever writes; it sees what is committed and durable."""
+    """Reads the tables of a store from a position on, concurrently with a writer. It sees what is committed and durable."""
 
     def __init__(self, store: Store) -> None:
-        """Raises InvalidError for a view, and for a store that lies elsewhere: its rows are read where it is."""
+        """Raise InvalidError for a view, and for a store in another process: its rows are read where it is."""
         if getattr(store, "_core", None) is None or not hasattr(store, "query_tables"):
             raise InvalidError(
                 f"{store!r} is no store that is open here. Open its folder with read_only=True."
@@ -131,13 +131,13 @@ class ChangeFeed:
         self._store = store
 
     def identity(self) -> str | None:
-        """What tells this store, or this branch of one, from others: its first transaction. None while nothing is recorded."""
+        """Return what distinguishes this store, or branch, from others: its first transaction. None while nothing is recorded."""
         with self._reading() as point:
             first = _recorded(point).first
             return None if first is None else f"{first} {point.database.branch or 'trunk'}"
 
     def goal(self, tx: Instant | None = None) -> dict[str, Position]:
-        """How far each table has come, or had come at a tx."""
+        """Return the position of each table now, or at a tx."""
         self._store.refresh()
         if not self._store.read_only:
             self._store._core.journal.settle()
@@ -150,7 +150,7 @@ class ChangeFeed:
         }
 
     def check(self, since: Position, copy: str) -> None:
-        """Raise ConflictError when a copy at this position has what the store has not."""
+        """Raise ConflictError if a copy at this position has a transaction that the store does not have."""
         with self._reading() as point:
             if since.tx and _recorded(point, since.tx).last != since.tx:
                 raise ConflictError(
@@ -161,10 +161,11 @@ class ChangeFeed:
     def parts(
         self, name: str, since: Position, upto: Position, part: int | None = None
     ) -> Iterator[tuple[pa.Table, Position]]:
-        """The rows of a table from one position to another, then its closings, at most `part` (default `PART`) at once, each with the position after it.
+        """Yield the rows of a table from one position to another, then its closings, each part with the position after it. `part`: the largest number per part (default
+        `PART`).
 
-        Rows have the columns of `cypher/schema.cypher`, `row` as a number, but no tx_to and no closed_by; an open end of valid time is null. Closings have
-        `row`, `tx_to` and `closed_by`. Instants are in UTC.
+        Rows have the columns of `cypher/schema.cypher` without tx_to and closed_by; `row` is a number. An open end of valid time is null. Closings have `row`, `tx_to` and
+        `closed_by`. Instants are in UTC.
         """
         part = part or PART
         for low in range(since.rows, upto.rows, part):
@@ -175,7 +176,7 @@ class ChangeFeed:
             yield self._closed(name, low, high), Position(upto.rows, high, since.tx)
 
     def events(self, ids: list[str]) -> pa.Table:
-        """Events as the graph tables have them now, one row each, with both ends of the belief in them; of the ids that are nodes none."""
+        """Return events as the graph tables have them now, one row each, with both ends of their belief. Ids of nodes give no row."""
         with self._reading() as point:
             things = point.rows(FEED_THINGS, ids=as_json(ids))
             table = self._history.table("Event", [thing.number % SPAN for thing in things])
@@ -185,23 +186,22 @@ class ChangeFeed:
         return table
 
     def things(self, low: int, high: int) -> list[str]:
-        """The ids of the nodes and events from one number of rows of `nodes` to another."""
+        """Return the ids of the nodes and events between two numbers of rows of `nodes`."""
         with self._reading():
             return [thing.id for thing in self._history.things(low, high)]
 
     def of_rows(self, rows: list[int]) -> list[str]:
-        """Of which event each row of `events` is."""
+        """Return the id of the event of each row of `events`."""
         with self._reading() as point:
             return [row.id for row in point.rows(FEED_OWNERS, numbers=_numbers(point, "period", rows))]
 
     def ends(self, rows: list[int]) -> list[End]:
-        """Where each row of `links` is."""
+        """Return the ends of each row of `links`."""
         with self._reading() as point:
             return point.rows(FEED_ENDS, numbers=_numbers(point, "link_period", rows))
 
     def forgotten(self, since: Position, upto: Position) -> dict[str, list[str]]:
-        """What was evicted or erased by the operations between two positions, by the table that had its contents: ids of nodes and events, which lead to
-        `versions` and `events`, and of their links."""
+        """Return the ids of what was evicted or erased between two positions, by the table that had its contents: nodes in `versions`, events in `events`, and their links."""
         with self._reading() as point:
             first, stop = (point.database.line.row("operation", each.rows) for each in (since, upto))
             things = point.rows(FEED_FORGOTTEN, first=first, stop=stop)
@@ -213,13 +213,13 @@ class ChangeFeed:
         }
 
     def without_reason(self, operations: list[str]) -> list[str]:
-        """Those of some operations, by id, that have no reason, or none any more."""
+        """Return the operations among some ids that have no reason, or no longer have one."""
         with self._reading() as point:
             asked = _numbers(point, "operation", map(int, operations))
             return [str(row.number % SPAN) for row in point.rows(FEED_WITHOUT_REASON, numbers=asked)]
 
     def of_things(self, name: str, ids: list[str], upto: Position) -> pa.Table:
-        """The rows up to a position that some nodes, events or links have in `versions`, `events` or `links`, as they are to be read now."""
+        """Return the rows of some nodes, events or links in `versions`, `events` or `links` up to a position, as they read now."""
         links = name == "links"
         with self._reading() as point:
             stop = point.database.line.row("link_period" if links else "period", upto.rows)
@@ -252,15 +252,15 @@ class ChangeFeed:
 
     @contextmanager
     def _reading(self) -> Iterator[Point]:
-        """Return a block that reads what is committed, and not what a transaction of this thread shows to itself."""
+        """Yield a point that reads what is committed, without the rows that a transaction of this thread shows to itself."""
         store, core = self._store, self._store._core
-        store.coordinate()  # refuses a store that is closed
+        store.coordinate()  # raises if the store is closed
         core.hide_rows()
         with core.rows.snapshot() as database, no_collecting():
             yield Point(database, OPEN, OPEN)
 
     def _table(self, point: Point, name: str, low: int, high: int) -> pa.Table:
-        """Return rows of a table as a copy has them: instants in UTC, an open end null, the number of a row as a number, and no end of the belief."""
+        """Return rows of a table in the form for copies: instants in UTC, an open end null, the row number as a number, no end of the belief."""
         if name == "events":
             table = _event_periods(point, low, high)
         else:
@@ -279,16 +279,15 @@ def _recorded(point: Point, tx: Instant = OPEN) -> RecordedCounts:
 
 
 def _numbers(point: Point, table: str, places: Iterable[int]) -> str:
-    """Return the numbers of rows that are counted from 0 in the order of their line, as a JSON array."""
+    """Return the numbers of rows, given as places in their line of belief, as a JSON array."""
     return as_json([point.database.line.row(table, place) for place in places])
 
 
 def _event_periods(point: Point, first: int, stop: int) -> pa.Table:
-    """Return those periods of [first, stop) that are of events. An event whose first occurrence was recorded late, or that was taken back and given back, has
-    several."""
+    """Return the periods of [first, stop) that belong to events. An event has several if its first occurrence was recorded late, or if it was taken back and restored."""
     row = point.database.line.row
     events = point.rows(FEED_EVENTS, first=row("period", first), stop=row("period", stop))
-    for event in events:  # raises DamageError for what is not what was written
+    for event in events:  # raises DamageError for damaged content
         point.content(event.data, event.checksum, f"event {event.id!r}")
         point.content(event.place, event.place_checksum, f"event {event.id!r}")
     table = as_table("Event", columns_of(events, EventRow))

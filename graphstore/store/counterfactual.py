@@ -1,7 +1,7 @@
-"""Answers as if some operations had never been recorded: does the rest of the chain again in a store in memory.
+"""Answer as if some operations had never been recorded: repeat the rest of the chain in a store in memory.
 
-The chain up to the first omitted operation is copied. From there on each call is made again, with the arguments that were given, at the instant of its
-transaction. What cannot be done without the omitted operations is left out too, and listed. The store that was asked is not written.
+The chain up to the first omitted operation is copied. Each later call is repeated with the arguments that were given, at the instant of its transaction. Calls that cannot
+be done without the omitted operations are left out too, and listed. The original store is not written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SECOND = 1_000_000
 
 
 class Omitted(NamedTuple):
-    """Which operations are omitted: those that all that is given fits."""
+    """Selects the operations to omit: those that match all given fields."""
 
     source: str | None = None
     author: str | None = None
@@ -36,7 +36,7 @@ class Omitted(NamedTuple):
     tx: Instant | None = None
 
     def fits(self, call: RecordedCall, tx: Instant) -> bool:
-        """Return True if a call is omitted. What was forgotten stays so: that is never omitted."""
+        """Return True if a call is omitted. Forgetting is never omitted."""
         if call.first.verb in FORGETTING or (self.tx is not None and self.tx != tx):
             return False
         if self.author is not None and not _is_of(call.first.author, self.author):
@@ -47,12 +47,12 @@ class Omitted(NamedTuple):
 
 
 def _is_of(name: str | None, wanted: str) -> bool:
-    """Return True if a name is the wanted one, or of that class: before its first colon."""
+    """Return True if a name is the wanted one or has it as its class, the part before its first colon."""
     return name is not None and (name == wanted or name.partition(":")[0] == wanted)
 
 
 def _sources(op: RecordedOperation) -> Iterator[str | None]:
-    """Yield the sources that a call gave: that of what it describes, and who made a link."""
+    """Yield the sources of a call: those of its descriptions, and the makers of its links."""
     if op.verb not in ("revise", "amend") or op.args.get("source"):
         for version in op.versions.values():
             yield (version.body or {}).get("source")
@@ -66,8 +66,8 @@ def _sources(op: RecordedOperation) -> Iterator[str | None]:
 class Counterfactual(View):
     """A view of what would be believed without some operations.
 
-    `left_out`: the operations that could not be done without the omitted ones. `omitted`: how many were omitted. `by_effects`: whether some were done
-    again by their effects, since release 0.1 recorded them without the arguments given: a bound that was not given then counts as given.
+    `left_out`: the operations that could not be done without the omitted ones. `omitted`: the number of omitted operations. `by_effects`: True if some were repeated by
+    their effects, since release 0.1 recorded no arguments. A bound that was not given then counts as given.
     """
 
     __slots__ = ("_of", "_of_core", "_store", "by_effects", "left_out", "omitted")
@@ -77,7 +77,7 @@ class Counterfactual(View):
     ) -> None:
         super().__init__(line._core, *coordinate)
         self._of_core = of._core
-        self._store = store  # which lasts as long as a view of it
+        self._store = store  # keeps the store alive as long as the view
         self._of = done.of._ledger
         self.left_out: tuple[LeftOut, ...] = tuple(done.left_out)
         self.omitted: int = done.omitted
@@ -88,7 +88,7 @@ class Counterfactual(View):
         return self._of
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> Counterfactual:
-        """Return the same at another coordinate; each axis defaults to this one."""
+        """Return this view at another coordinate; each axis defaults to the present one."""
         made = copy(self)
         if valid is not None:
             made._valid = self._store.instant_of(valid, "valid")
@@ -98,7 +98,7 @@ class Counterfactual(View):
 
     @property
     def counterfact(self) -> Counterfact:
-        """Return what was omitted and left out, and how what is believed differs."""
+        """Return what was omitted and left out, and how the beliefs differ."""
         now = View(self._of_core, self._valid, self._tx)
         return Counterfact(
             at=self.at,
@@ -119,7 +119,7 @@ class Counterfactual(View):
 
 
 class _ClockOfCalls:
-    """The clock of the store in memory: the instant of the transaction that is done again."""
+    """The clock of the store in memory: the instant of the transaction that is being repeated."""
 
     def __init__(self) -> None:
         self.now: Instant = 0
@@ -129,7 +129,7 @@ class _ClockOfCalls:
 
 
 class _Doing:
-    """Makes the calls of a chain again, without some."""
+    """Repeats the calls of a chain, without some of them."""
 
     def __init__(self, store: Line, omitted: Omitted) -> None:
         self.of, self.wanted = store, omitted
@@ -164,7 +164,7 @@ class _Doing:
             ledger.close()
 
     def _first(self, transactions: list[RecordedTransaction]) -> int:
-        """Return the first transaction that is done again: the first with an omitted call, or an earlier one of which content was forgotten later."""
+        """Return the first transaction to repeat: the first with an omitted call, or an earlier one whose content was forgotten later."""
         count = len(transactions)
         first = next((at for at, each in enumerate(transactions) if self._any(each)), count)
         if any(each.is_forgetting for each in transactions[first:]):
@@ -203,7 +203,7 @@ class _Doing:
             self._leave_out(recorded, kept, str(error))
 
     def _alone(self, again: Again, recorded: RecordedTransaction, kept: list[RecordedCall]) -> None:
-        """Do again what is a transaction of its own."""
+        """Repeat calls that form a transaction of their own."""
         try:
             again.alone(kept)
         except (GraphStoreError, Skipped) as error:
@@ -262,11 +262,11 @@ def without(
 
 
 ARGUMENTS = ("source", "author", "id", "tx")
-"""What names the omitted operations."""
+"""The arguments that select the omitted operations."""
 
 
 def arguments(text: str) -> dict[str, str]:
-    """Return what a text such as `author=ben` or `source=crawler,author=ben` names. Raises InvalidError for one that names nothing."""
+    """Parse a text such as `author=ben` or `source=crawler,author=ben`. Raises InvalidError for one that names nothing."""
     found: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")

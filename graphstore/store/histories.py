@@ -1,4 +1,4 @@
-"""Histories as tables, callable from elsewhere: the rows of nodes and links over spans of both times, and what changed between two transactions."""
+"""Histories as tables, callable remotely: the rows of nodes and links over spans of both times, and the changes between two transactions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Span = tuple[TimeLike | None, TimeLike | None]
 
 
 def ends(span: Any, axis: str) -> Span:
-    """The two ends of a span of time. Raises InvalidError for something else."""
+    """Return the two ends of a span of time. Raises InvalidError for anything else."""
     if span is None:
         return None, None
     if isinstance(span, str) or not isinstance(span, Sequence) or len(span) != 2:

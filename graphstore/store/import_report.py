@@ -1,4 +1,4 @@
-"""What an import reports: one model for every format, to which each adds its own counts, and what is noted for it meanwhile."""
+"""Report imports: one model for every format, to which each adds its own counts, and the notes collected meanwhile."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 EXAMPLES = 3
-"""Records that a reason names."""
+"""The number of records that a reason names."""
 _DETAIL = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
-"""What differs between records that are left out for the same reason."""
+"""The parts that differ between records left out for the same reason."""
 
 
 class Damage(Value):
@@ -30,14 +30,14 @@ class Damage(Value):
 
 
 class ReasonLeftOut(NamedTuple):
-    """Says how many records were left out for one reason, with the first as examples."""
+    """Counts the records left out for one reason, with the first as examples."""
 
     times: int
     examples: tuple[str, ...]
 
 
 class ImportTotals(NamedTuple):
-    """Counts what an import read, wrote, found unchanged, and left out by reason; in a reason names and numbers are `…`."""
+    """Counts what an import read, wrote, found unchanged, and left out by reason. In a reason, names and numbers are replaced by `…`."""
 
     read: int
     written: int
@@ -54,11 +54,11 @@ class CountedImport(Value):
     """The base of the reports of all imports."""
 
     _read: ClassVar[str] = ""
-    """The field that counts what was read; without one it is what was written, unchanged or left out."""
+    """The field that counts what was read. Without one, that is the sum of what was written, unchanged and left out."""
     _written: ClassVar[tuple[str, ...]]
     """The fields that count what was written."""
     _unchanged: ClassVar[str] = ""
-    """The field that counts what was there already."""
+    """The field that counts what already existed."""
 
     def totals(self) -> ImportTotals:
         """Return the counts that every import has."""
@@ -84,7 +84,7 @@ class ImportReport(CountedImport):
     warnings: tuple[str, ...] = ()
 
     _counted: ClassVar[dict[str, str]] = {"damaged": "damaged"}
-    """Fields printed where they are not zero, and the words after the number."""
+    """Fields printed if they are not zero, and the words after the number."""
 
     def _headline(self) -> str:
         raise NotImplementedError
@@ -102,7 +102,7 @@ R = TypeVar("R", bound=ImportReport)
 
 
 class Importing(Generic[R]):
-    """An import that goes on: the store it writes to, and what it has counted, left out and remarked on."""
+    """An import in progress: the store it writes to, its counts, the records left out, and its warnings."""
 
     def __init__(self, store: Store, file: str | Path, model: type[R]) -> None:
         self.store = store
@@ -114,15 +114,15 @@ class Importing(Generic[R]):
         self._model = model
 
     def leave(self, line: int, reason: str, file: str | Path | None = None) -> None:
-        """Note a record that is left out; `file`: where it is, if not in the file that is imported."""
+        """Note a record that is left out. `file`: its file, if not the imported one."""
         self.damaged.append(Damage(file=str(file or self.file), line=line, reason=reason))
 
     def warn(self, line: int, words: str) -> None:
-        """Note what a record of the file makes noteworthy."""
+        """Add a warning about a record of the file."""
         self.warnings.append(f"{self.file}:{line}: {words}")
 
     def report(self, **more: Any) -> R:
-        """Return what was counted and noted, and `more` fields of the report."""
+        """Return the report of what was counted and noted. `more`: further fields of the report."""
         counted = {
             name: self.counts[name]
             for name, field in self._model.model_fields.items()

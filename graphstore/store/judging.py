@@ -1,7 +1,7 @@
-"""What a judge is asked: pairs of statements that may contradict each other, a few for each new one; and what it may answer.
+"""Define what a judge receives, pairs of statements that may contradict each other, and what it returns.
 
-The rules of `values/assertions.py` know when two things speak of the same. A judge (a model, a person) reads: it is asked about what is alike in
-words as well. It runs in a sweep, outside of any write, and its verdicts are inferred.
+The rules of `values/assertions.py` recognize two things with the same subject. A judge (a model, a person) can read, so it also receives pairs that are only similar in
+words. It runs in a sweep, outside of any write, and its verdicts are inferred.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphstore.view.sight import Sight
 from graphstore.view.view import View
 
 NEAREST = 10
-"""About so many pairs, at most, a judge is asked for one new thing."""
+"""The largest number of pairs, approximately, that a judge receives for one new thing."""
 JUDGE = "judge"
 """The maker of the links that verdicts become."""
 
@@ -41,13 +41,13 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """Reads pairs and gives a verdict on each, in their order. It runs outside of any write and may take its time."""
+    """Reads pairs and returns a verdict on each, in their order. It runs outside of any write and may be slow."""
 
     def __call__(self, pairs: list[Pair], /) -> Iterable[Verdict]: ...
 
 
 def verdicts(judge: Judge, pairs: list[Pair]) -> list[Verdict]:
-    """The judge's verdict on each pair. Raises InvalidError for anything else it gives, and what it raises itself."""
+    """Return the judge's verdict on each pair. Raises InvalidError for any other result, and what the judge raises."""
     found: Any = judge(list(pairs))
     if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
         raise InvalidError(
@@ -83,8 +83,8 @@ def _refuse_bad(number: int, verdict: Any) -> None:
 
 
 def pairs_of(view: View, ids: Iterable[str]) -> list[Pair]:
-    """The pairs to judge of these: each with what the rules suspect, then with what is nearest in words, in its scope. What a lifecycle or `contradicts`
-    link joins is left out, and what says the same."""
+    """Return the pairs to judge of these things: first those that the rules suspect, then those nearest in words, in the same scope. Pairs joined by a lifecycle or
+    `contradicts` link, and pairs that state the same, are left out."""
     asked = list(ids)
     with view.reading() as sight:
         seen: set[frozenset[int]] = {frozenset(pair) for pair in conflicts.linked(sight)}
@@ -113,7 +113,7 @@ def _pairs(sight: Sight, ent: int, seen: set[frozenset[int]]) -> Iterator[Pair]:
 
 
 def _alike(sight: Sight, ent: int, row: int) -> list[int]:
-    """What is nearest in words in the scope of a thing, and says something else."""
+    """Return the things nearest in words in the scope of a thing that state something else."""
     index, scope, said = sight.index, sight.scope(ent), conflicts.statement(sight, row)
     found = sight.found(
         said,

@@ -1,4 +1,4 @@
-"""Links under one name: the vocabulary of their kinds, proposals and verdicts, and the sweep that asks for them."""
+"""Everything about links under one name: the vocabulary of kinds, proposals and verdicts, and the sweep that collects them."""
 
 from __future__ import annotations
 

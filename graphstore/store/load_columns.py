@@ -1,4 +1,4 @@
-"""Reads the tables of a bulk load from whatever they are in, and checks their columns."""
+"""Read the tables of a bulk load from any supported type, and check their columns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 
 class LoadTable:
-    """Rows by column. Times are instants; what a row has not is None."""
+    """Stores rows by column. Times are instants; missing values are None."""
 
     def __init__(self, columns: dict[str, list[Any]], size: int, given: list[Row] | None = None) -> None:
         self.columns = columns
@@ -58,17 +58,17 @@ class LoadTable:
         return map(self.row, range(self._size))
 
     def row(self, number: int) -> Row:
-        """A row as a dict."""
+        """Return a row as a dict."""
         if self._given is not None:
             return self._given[number]
         return {name: column[number] for name, column in self.columns.items()}
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column."""
+        """Return the values of a column."""
         return self.columns.get(name) or [None] * self._size
 
     def values_of(self, name: str, numbers: Sequence[int]) -> list[Any]:
-        """The values of a column in these rows."""
+        """Return the values of a column in these rows."""
         column = self.columns.get(name)
         return [None] * len(numbers) if column is None else [column[number] for number in numbers]
 
@@ -77,7 +77,7 @@ class LoadTable:
 
 
 def table_of(given: Any) -> LoadTable:
-    """A table of any kind: Arrow, pandas, polars, or an iterable of mappings. Times become instants, NaN and NaT None."""
+    """Return a table of any type: Arrow, pandas, polars, or an iterable of mappings. Times become instants, NaN and NaT None."""
     if given is None:
         return LoadTable({}, 0)
     if hasattr(given, "to_arrow") and not hasattr(given, "to_pylist"):  # polars
@@ -131,7 +131,7 @@ def _from_arrow(table: Any) -> LoadTable:
 
 
 def _no_nan(value: Any) -> Any:
-    """A cell of a DataFrame as Python has it: no NaN or NaT, no numpy; a whole number that a gap in its column made a float is whole."""
+    """Return a cell of a DataFrame as a Python value without NaN, NaT and numpy types. A float with an integral value becomes an int: gaps turn columns into floats."""
     if hasattr(value, "to_pydatetime"):
         return None if value != value else value.to_pydatetime()
     if hasattr(value, "tolist"):
@@ -145,7 +145,7 @@ def _no_nan(value: Any) -> Any:
 
 
 def check_columns(name: str, table: LoadTable) -> None:
-    """Raise InvalidError for the first row with an unknown column, without a needed one, or with an id that is no text."""
+    """Raise InvalidError for the first row with an unknown column, without a required one, or with an id that is not text."""
     if wrong := list(_wrong_rows(name, table)):
         raise InvalidError(min(wrong, key=itemgetter(0))[1])
 
@@ -174,7 +174,7 @@ def _wrong_rows(name: str, table: LoadTable) -> Iterator[tuple[int, str]]:
 
 
 def _first(rules: Iterable[bool]) -> int:
-    """Return the place of the first that is True; -1: none is."""
+    """Return the index of the first True value; -1 if there is none."""
     return next((place for place, is_so in enumerate(rules) if is_so), -1)
 
 
@@ -182,12 +182,12 @@ def _first(rules: Iterable[bool]) -> int:
 
 
 def listed(tags: Any) -> Any:
-    """Tags as a list, where they are several."""
+    """Return several tags as a list."""
     return tags if isinstance(tags, str) or not isinstance(tags, Iterable) else list(tags)
 
 
 def object_of(value: Any) -> Any:
-    """The JSON object that a dict, a JSON text or None (an empty one) is. Raises InvalidError."""
+    """Return the JSON object in a dict, a JSON text or None (an empty one). Raises InvalidError for anything else."""
     if type(value) is str:
         with suppress(ValueError, RecursionError):
             found = orjson.loads(value)

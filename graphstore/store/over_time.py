@@ -1,4 +1,4 @@
-"""Many coordinates of one store: the instants of an axis in equal steps, the other axis fixed."""
+"""Read many coordinates of one store: the instants of one axis in equal steps, with the other axis fixed."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 TimeAxis = Literal["valid", "tx"]
 What = Literal["count", "sum", "avg", "min", "max", "first", "last", "changes"]
 Every = tuple[TimeLike, TimeLike, str | timedelta]
-"""From, to (not included) and the step: `1 month`, `7 days`, `12 hours`, or a timedelta."""
+"""Start, end (excluded) and step: `1 month`, `7 days`, `12 hours`, or a timedelta."""
 
 _NO_PROPERTY = re.compile(r"no property '(.+?)' for ")
 _TYPES = {"int64": "INT64", "double": "DOUBLE", "bool": "BOOL"}
 _LEAST = timedelta(microseconds=1)
 MOST = 10_000
-"""Coordinates of one `over`."""
+"""The largest number of coordinates of one `over`."""
 _STEP = re.compile(
     r"\s*(\d+)?\s*(second|minute|hour|day|week|month|quarter|year|[smhdw])s?\s*\Z", re.IGNORECASE
 )
@@ -45,7 +45,7 @@ class AskedOverTime(Protocol):
     """A store, or a branch of one."""
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
-        """The view at a coordinate."""
+        """Return the view at a coordinate."""
 
     def history_table(
         self,
@@ -55,14 +55,14 @@ class AskedOverTime(Protocol):
         tx: Any = None,
         valid: Any = None,
     ) -> Result:
-        """The rows of nodes over spans of both times."""
+        """Return the rows of nodes over spans of both times."""
 
     def over(self, *, valid: Any = None, tx: Any = None) -> Over:
-        """The graph at many instants."""
+        """Return the graph at many instants."""
 
 
 class Over:
-    """The graph at many instants of one axis, in order. Each answer is one table, with the instant in its column `at`."""
+    """Reads the graph at many instants of one axis, in order. Each answer is one table, with the instant in its column `at`."""
 
     def __init__(
         self, store: AskedOverTime, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant
@@ -71,7 +71,7 @@ class Over:
 
     @property
     def at(self) -> list[datetime]:
-        """The instants."""
+        """Return the instants."""
         return [moment(each) for each in self._instants]
 
     def views(self) -> Iterator[View]:
@@ -84,7 +84,7 @@ class Over:
         return [(each, fixed) if self._axis == "valid" else (fixed, each) for each in self._instants]
 
     def query(self, cypher: str, **params: Any) -> Result:
-        """The rows of a text at each instant, those of one after those of the other. Raises QueryError as `View.query` does."""
+        """Return the rows of a query at each instant, one instant after the other. Raises QueryError as `View.query` does."""
         import pyarrow as pa
 
         from graphstore.graph.result import Result, distinct
@@ -108,7 +108,7 @@ class Over:
         return Result.of_arrow(pa.concat_tables(_alike(tables)), list(warnings))
 
     def _answer(self, view: View, cypher: str, params: Any) -> tuple[Result, dict[str, QueryError]]:
-        """The answer of a text at one instant, and the properties that no node has there: they are NULL. At other instants some node may have them."""
+        """Return the answer of a query at one instant, and the properties that no node has there. These are NULL, since nodes at other instants may have them."""
         missing: dict[str, QueryError] = {}
         while True:
             try:
@@ -121,7 +121,7 @@ class Over:
                 cypher = _without(cypher, told[1], self._type_of(view, told[1]))
 
     def _type_of(self, view: View, name: str) -> str:
-        """The type in Cypher of a field as all nodes have it; that of text where none has."""
+        """Return the Cypher type of a field among all nodes; STRING if no node has it."""
         at = view.at
         within = _within("valid", (at.valid, at.valid + _LEAST), at.tx)
         try:
@@ -131,7 +131,7 @@ class Over:
         return _TYPES.get(str(known.field(name).type) if name in known.names else "", "STRING")
 
     def nodes(self, kind: str | None = None, fields: Sequence[str] | None = None) -> Result:
-        """The nodes (of a kind) that stand at each instant, with their fields as `history_table` has them. Raises InvalidError for a field that no content has ever had."""
+        """Return the nodes (of a kind) that stand at each instant, with fields as in `history_table`. Raises InvalidError for a field that no content has ever had."""
         import pyarrow as pa
 
         from graphstore.graph.result import Result
@@ -144,12 +144,14 @@ class Over:
         return Result.of_arrow(pa.concat_tables(parts))
 
     def count(self, kind: str | None = None, *, by: str | Sequence[str] = ()) -> Result:
-        """How many nodes (of a kind) stand at each instant; with `by`, for each of the values of these columns that some node has then."""
+        """Return the number of nodes (of a kind) that stand at each instant. With `by`, count them for each combination of these columns' values."""
         return self.total("count(*)", kind, by=by)
 
     def total(self, aggregate: str, kind: str | None = None, *, by: str | Sequence[str] = ()) -> Result:
-        """An aggregate of the nodes (of a kind) that stand at each instant, as `Result.steps` takes it: `sum(total)`. Where no node stands there is no row,
-        but a count is 0. Raises InvalidError for an aggregate or a column that is not known."""
+        """Return an aggregate, as for `Result.steps` (`sum(total)`), of the nodes (of a kind) that stand at each instant. Instants without nodes have no row, but a count
+        is 0.
+        Raises InvalidError for an unknown aggregate or column.
+        """
         import pyarrow as pa
 
         from graphstore.graph.result import Result
@@ -175,7 +177,7 @@ class Over:
         return Result.of_arrow(answer)
 
     def compare(self) -> Result:
-        """What is otherwise at each instant than at the one before, as `View.changes_to` tells it."""
+        """Return the differences of each instant from the one before, in the columns of `View.changes_to`."""
         import pyarrow as pa
 
         from graphstore.graph.result import Result
@@ -192,7 +194,7 @@ class Over:
         return Result.of_arrow(pa.concat_tables(_alike(tables)))
 
     def _rows(self, kind: str | None, fields: Sequence[str] | None) -> tuple[Any, Any, Any]:
-        """The rows of nodes that stand at some instant, and the ends of their periods of the axis."""
+        """Return the rows of nodes that stand at some instant, and both ends of their periods on the axis."""
         from graphstore.graph.step_functions import whole
 
         span = moment(self._instants[0]), moment(self._instants[-1] + 1)
@@ -218,11 +220,11 @@ def answered(
     axis: TimeAxis = "valid",
     by: str | None = None,
 ) -> Result:
-    """Numbers, values or changes at each step from `since` to `until` of an axis; the other one is the view's.
+    """Return numbers, values or changes at each step from `since` to `until` on an axis. The other axis is that of the view.
 
-    `count`, `sum`, `avg`, `min`, `max`: an aggregate of the nodes (of a kind) that stand at each step, for each value of `by` if it is given. `first`, `last`:
-    the first and the last value of each node within the span, without steps. `changes`: what is otherwise than a step before, of a kind and a field. Raises
-    InvalidError for another `what`, an axis, step or column that is none, a sum without a field, and `by` where nothing is summed.
+    `count`, `sum`, `avg`, `min`, `max`: an aggregate of the nodes (of a kind) that stand at each step, for each value of `by` if given. `first`, `last`: the first and the
+    last value of each node within the span, without steps. `changes`: the differences from the step before, of a kind and a field. Raises InvalidError for another `what`,
+    an invalid axis, step or column, a sum without a field, and `by` without an aggregate.
     """
     for name, given, choices in (("question", what, get_args(What)), ("axis", axis, get_args(TimeAxis))):
         if given not in choices:
@@ -241,21 +243,21 @@ def answered(
     every = (begin, end, step)
     over = store.over(valid=every, tx=now.tx) if axis == "valid" else store.over(valid=now.valid, tx=every)
     if what == "changes":
-        if field not in (None, "text", "tags"):  # refused where no content has ever had it
+        if field not in (None, "text", "tags"):  # raises if no content has ever had it
             store.history_table(kind, [field], valid=(now.valid, now.valid + _LEAST))
         return _changes_of(over.compare(), kind, field)
     return over.total(f"{what}({field or '*'})", kind, by=() if by is None else by)
 
 
 def _within(axis: TimeAxis, span: tuple[datetime, datetime], fixed: datetime) -> dict[str, Any]:
-    """Return the spans of a history over one of an axis, at one instant of the other."""
+    """Return the arguments of a history over a span of one axis, at one instant of the other."""
     if axis == "valid":
         return {"valid": span, "tx": fixed}
     return {"tx": span, "valid": (fixed, fixed + _LEAST)}
 
 
 def _outermost(table: Result, field: str | None, axis: TimeAxis, last: bool) -> Result:
-    """The first or the last row of each node."""
+    """Return the first or the last row of each node."""
     from graphstore.graph.result import Result
 
     found: dict[str, dict[str, Any]] = {}
@@ -269,7 +271,7 @@ def _outermost(table: Result, field: str | None, axis: TimeAxis, last: bool) -> 
 
 
 def _changes_of(changes: Result, kind: str | None, field: str | None) -> Result:
-    """Those of a kind and a field."""
+    """Return the changes of a kind and a field."""
     from graphstore.graph.result import Result
 
     kept = [
@@ -281,9 +283,9 @@ def _changes_of(changes: Result, kind: str | None, field: str | None) -> Result:
 
 
 def _without(cypher: str, name: str, type: str) -> str:
-    """The text with NULL, of a type, for a property."""
+    """Return the query with a typed NULL in place of a property."""
     found: list[str] = []
-    said: list[int] = []  # where what is no white space lies
+    said: list[int] = []  # places of the pieces that are not white space
     for kind, piece in pieces(cypher):
         is_field = kind in ("word", "quoted") and piece.strip("`") == name
         if is_field and len(said) > 1 and found[said[-1]] == ".":
@@ -297,9 +299,9 @@ def _without(cypher: str, name: str, type: str) -> str:
 
 
 def instants_of(begin: Instant, end: Instant, step: str | timedelta) -> list[Instant]:
-    """The instants from `begin`, before `end`. A month later is the same day, or the last of a month that has not so many.
+    """Return the instants from `begin`, before `end`. A month later is the same day, or the last day of a shorter month.
 
-    Raises InvalidError for a step that is none, and for more than `MOST` instants.
+    Raises InvalidError for an invalid step, and for more than `MOST` instants.
     """
     if begin >= end:
         raise InvalidError(
@@ -319,7 +321,7 @@ def instants_of(begin: Instant, end: Instant, step: str | timedelta) -> list[Ins
 
 
 def _step(step: str | timedelta) -> tuple[int, int]:
-    """Months and microseconds of a step."""
+    """Return the months and the microseconds of a step. Raises InvalidError for an invalid one."""
     if isinstance(step, timedelta):
         micros = step // _LEAST
         if micros > 0:
@@ -348,7 +350,7 @@ def _moments(instants: Sequence[Instant]) -> Any:
 
 
 def _alike(tables: list[Any]) -> list[Any]:
-    """Tables with the same columns as one type each: as text where they differ."""
+    """Return the tables with one type for each column: numbers as double, otherwise text where types differ."""
     import pyarrow as pa
 
     def same(types: set[Any]) -> Any:
@@ -365,7 +367,7 @@ def _alike(tables: list[Any]) -> list[Any]:
 
 
 def _type_of(column: Any) -> Any:
-    """Its type; None where it holds nothing."""
+    """Return the type of a column; None if it contains only nulls."""
     return None if column.null_count == len(column) else column.type
 
 

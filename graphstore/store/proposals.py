@@ -1,4 +1,4 @@
-"""Proposed links, decided by a view and the vocabulary. Nothing is written here."""
+"""Decide on proposed links by a view and the vocabulary. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.view import View
 
 UNSAID_STRENGTH = 3
-"""A link without a strength counts as this strong."""
+"""The strength assumed for a link without one."""
 THEMATIC_MOST = 2
-"""The most thematic links (`same_topic`) that proposals may give a thing."""
+"""The largest number of thematic links (`same_topic`) that a thing may get from proposals."""
 
 Why = Literal[
     "unknown id",
@@ -51,7 +51,7 @@ class Proposal:
     target: str
     reason: str
     basis: str
-    # checked by the decision, which counts what is wrong: text from a request must not become a number before
+    # checked by the decision, which counts faults: text from a request must not become a number before
     strength: SkipValidation[float | None] = None
     confidence: SkipValidation[float | str] = "inferred"
     metadata: Mapping[str, Any] | None = None
@@ -76,13 +76,13 @@ class Proposed:
 
 
 class Extractor(Protocol):
-    """Reads what was recorded and proposes links: a model, or rules. It runs outside of any write and may take its time."""
+    """Reads what was recorded and proposes links: a model, or rules. It runs outside of any write and may be slow."""
 
     def __call__(self, view: View, ids: list[str], /) -> Iterable[Proposal]: ...
 
 
 class Readable(Protocol):
-    """What a decision on proposals reads of a view."""
+    """Lists what a decision on proposals reads of a view."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -110,7 +110,7 @@ def propose(view: Readable, proposals: Iterable[Proposal]) -> Proposed:
 
 
 def decided(admitted: Iterable[Proposal], refused: Iterable[Refusal]) -> Proposed:
-    """A decision, with the refusals counted."""
+    """Return a decision, with the refusals counted."""
     refusals = tuple(refused)
     return Proposed(tuple(admitted), refusals, dict(Counter[str](refusal.why for refusal in refusals)))
 
@@ -201,7 +201,7 @@ def _blank(text: Any) -> bool:
 
 
 def _fault(given: Proposal) -> Why | None:
-    """What is wrong with the numbers of a proposal."""
+    """Return what is wrong with the numbers of a proposal."""
     if given.strength is not None:
         if not _is_number(given.strength):
             return "strength is no number"
@@ -220,7 +220,7 @@ def _is_number(value: Any) -> bool:
 
 
 def rounded(strength: float | None) -> int | None:
-    """A proposed strength as a whole number from 1 to 5, half rounded up; None for none, or what is no number in that range."""
+    """Return a proposed strength as an integer from 1 to 5, half rounded up; None for None, or for anything that is not a number in that range."""
     if strength is None or not _is_number(strength) or not 1 <= strength <= 5:
         return None
     return math.floor(strength + 0.5)

@@ -1,4 +1,4 @@
-"""Tells whose recorded answers contained a thing, and which of them no longer hold."""
+"""Find the recorded answers that contained a thing, and the things in answers that no longer hold."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from graphstore.view.view import View
     from graphstore.write.writer import Writer
 
-_DEPTH = 10  # links from an invalidated thing to what rests on it
-SECONDS = 0.1  # that a batch of this process may take before readings are listed
+_DEPTH = 10  # links followed from an invalidated thing to what rests on it
+SECONDS = 0.1  # the longest wait for a batch of this process before readings are listed
 _CHANGED = """
 SELECT 1 FROM entity e CROSS JOIN changed c ON c.entity = e.number CROSS JOIN operation o ON o.number = c.operation
 WHERE e.id = ?1 AND c.valid_from <= ?2 AND c.valid_to > ?2 AND o.tx > ?3 AND o.tx <= ?4 LIMIT 1
@@ -35,7 +35,7 @@ ORDER BY 1
 
 
 class Outdated(NamedTuple):
-    """A thing in an answer that no longer holds: the thing as it was then, how it stands now, and the last thing done to it since, if any."""
+    """A thing in an answer that no longer holds: the thing as it was then, its standing now, and the last operation on it since, if any."""
 
     reading: ReadingRow
     node: Node | Event
@@ -44,7 +44,7 @@ class Outdated(NamedTuple):
 
 
 def readers_of(store: Writer, ids: Iterable[str], before: Instant = OPEN) -> list[Reading]:
-    """Return the recorded readings of things by answers that did not know what was done at `before` or later, newest first."""
+    """Return the recorded readings of things by answers that did not know of transactions at `before` or later, newest first."""
     _write_batch(store)
     rows = readings.readings_of(store._ledger.database, ids, branch_of(store), before)
     return [_reading(row) for row in rows if readings.is_within(row, store._seen_scopes)]
@@ -70,7 +70,7 @@ def readers_of_write(store: Writer, tx: Instant) -> list[Reading]:
 
 
 def _write_batch(store: Writer) -> None:
-    """Have what was answered a moment ago written, except within a transaction of this thread."""
+    """Write the readings of recent answers, except within a transaction of this thread."""
     recorder = store._lines[0]._recorder
     if recorder is not None and not store._ledger.database.writes_here:
         recorder.flush(SECONDS)
@@ -83,10 +83,10 @@ def _reading(row: ReadingRow) -> Reading:
 
 
 def no_longer_hold(store: Writer, agent: Agent, tx: Instant) -> list[Outdated]:
-    """Return the things in answers to an agent that no longer hold as known at a tx, the latest reading first; without those it was notified of.
+    """Return the things in answers to an agent that no longer hold as known at a tx, latest reading first. Things of which the agent was notified are left out.
 
-    Of a thing that stood in the answer, the valid time that was asked counts, and the present if that was asked. Of another one (a plan, something
-    that was over) the time when it stood counts.
+    For a thing that stood in the answer, the requested valid time counts, and the present if that was requested. For others (a plan, something that was over) the time when
+    they stood counts.
     """
     found: dict[str, Outdated] = {}
     for row in readings.unnoticed_of(store._ledger.database, agent, branch_of(store)):
@@ -104,21 +104,21 @@ def no_longer_hold(store: Writer, agent: Agent, tx: Instant) -> list[Outdated]:
 
 
 def branch_of(store: Writer) -> str:
-    """Return the name of the branch that a store is; '' for the trunk."""
+    """Return the branch name of a store; '' for the trunk."""
     return getattr(store, "name", "")
 
 
 def _concerned(view: View, id: str) -> list[str]:
-    """Return the thing that an operation was about; of a link both ends."""
+    """Return the thing that an operation was about; for a link both ends."""
     try:
         about = view.inspect(id)
-    except NotFoundError:  # the subject is a branch, a setting
+    except NotFoundError:  # the subject is a branch or a setting
         return []
     return [about.node.id] if isinstance(about, Inspection) else [about.source.id, about.target.id]
 
 
 def _became(store: Writer, id: str, before: Instant, after: Instant, valid: Instant) -> str | None:
-    """Return what became of a thing at a valid time between two tx: its standing, or "revised"; None if it did not stand before, or stands as it did."""
+    """Return what became of a thing at a valid time between two tx: its standing, or "revised". None if it did not stand before, or stands as before."""
     old, new = _standing(store, id, valid, before), _standing(store, id, valid, after)
     if old is None or new is None or old.standing not in UPRIGHT:
         return None
@@ -130,7 +130,7 @@ def _became(store: Writer, id: str, before: Instant, after: Instant, valid: Inst
 
 
 def _turning_points(store: Writer, id: str, before: Instant, after: Instant) -> list[Instant]:
-    """Return the valid times at which something that was recorded of a thing between two tx begins."""
+    """Return the valid times at which something recorded of a thing between two tx begins."""
     return [valid for (valid,) in store._core.rows.database.rows(_TURNS, (id, before, after))]
 
 

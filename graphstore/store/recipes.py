@@ -1,5 +1,5 @@
-"""The questions that come with the package, asked by name: the sections of `cypher/cookbook.cypher`, over the whole history, and of `cypher/sessions.cypher`
-and `cypher/agents.cypher`, at a coordinate."""
+"""Questions that come with the package, by name: the sections of `cypher/cookbook.cypher`, over the whole history, and of `cypher/sessions.cypher` and
+`cypher/agents.cypher`, at a coordinate."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class AskedRecipes(Protocol):
     """A store, or a branch of one."""
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
-        """The view at a coordinate."""
+        """Return the view at a coordinate."""
 
     def query_tables(self, cypher: str, **params: Any) -> Result:
-        """The answer of a text over the whole history."""
+        """Return the answer of a query over the whole history."""
 
 
 class Recipe(Value):
@@ -47,7 +47,7 @@ class Recipe(Value):
 
 @cache
 def recipes() -> dict[str, Recipe]:
-    """All of them, by name."""
+    """Return all recipes, by name."""
     return {
         each.name: Recipe(
             name=each.name,
@@ -64,7 +64,7 @@ def recipes() -> dict[str, Recipe]:
 def asked(
     store: AskedRecipes, name: str, valid: TimeLike | None, tx: TimeLike | None, params: Mapping[str, Any]
 ) -> Result:
-    """The answer of a recipe. Raises InvalidError for an unknown one, and for parameters that it has not, or that are missing."""
+    """Return the answer of a recipe. Raises InvalidError for an unknown recipe, and for unknown or missing parameters."""
     known = recipes()
     if name not in known:
         raise InvalidError.choice("recipe", name, list(known))

@@ -1,6 +1,6 @@
-"""The functions that can be called by name from elsewhere: which they are, what they do to a store, and who answers them.
+"""Register the functions that can be called by name from elsewhere, with their effect on a store, and forward remote calls.
 
-A function of a module takes a view or a store first. Given a remote one it does not run here: the connection calls it there, by name.
+A function takes a view or a store as its first argument. If that is remote, the function does not run here: the connection calls it there, by name.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ Scope = Literal["read", "write"]
 
 
 class Registered(NamedTuple):
-    """A function that has a name to call it by. `files`: the names of its parameters that are paths where it runs. `anywhere`: the function that calls it
-    where the store is."""
+    """Holds a function with its call name. `files`: the parameters that are paths where it runs. `anywhere`: the wrapper that calls it where the store is."""
 
     name: str
     function: Callable[..., Any]
@@ -33,7 +32,7 @@ class Elsewhere:
     """A store, or a view of one, in another process."""
 
     def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The answer to a call by name, `args` and `kwargs` being those after the view or store."""
+        """Return the answer to a call by name. `args` and `kwargs` follow the view or store."""
         raise NotImplementedError
 
 
@@ -44,21 +43,21 @@ _registered: dict[str, Registered] = {}
 
 
 def registered() -> Mapping[str, Registered]:
-    """Every function that was registered so far, by name: those of the modules that were imported."""
+    """Return every function registered so far, by name. Only imported modules have registered theirs."""
     return _registered
 
 
 def read(
     room: str, *, files: tuple[str, ...] = (), here: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function that only reads the view it is given. `here`: it uses the public verbs alone, and always runs where it is called."""
+    """Register a function that only reads the view it receives. `here`: it uses only the public verbs, and always runs where it is called."""
     return _register(room, "read", files, here)
 
 
 def write(
     room: str, *, files: tuple[str, ...] = (), here: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function that writes to the store it is given; otherwise as `read`."""
+    """Register a function that writes to the store it receives; otherwise like `read`."""
     return _register(room, "write", files, here)
 
 
@@ -88,10 +87,10 @@ def _register(
 def method(
     room: str, scope: Scope, made: Callable[..., Any], settings: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A method of an object that keeps its store in `_store`, callable by the room's name and its own. `made` gives the object for a store.
+    """Register a method of an object that keeps its store in `_store`, under the room's name and its own. `made` returns the object for a store.
 
-    `settings`: what `made` takes besides, by name with its annotation; the object of a remote store keeps them in `_settings`. They are sent
-    beside the arguments of the method, as `its_…`.
+    `settings`: further parameters of `made`, by name with their annotations. The object of a remote store keeps them in `_settings`. They are sent with the arguments of
+    the method, as `its_…`.
     """
 
     def mark(method: Callable[P, R]) -> Callable[P, R]:
@@ -135,11 +134,11 @@ def method(
 
 
 def only_here(store: object, what: str, instead: str) -> None:
-    """Raise InvalidError for a remote store, for what needs it in its own process."""
+    """Raise InvalidError for a remote store if `what` needs the store in its own process."""
     if isinstance(store, Elsewhere):
         refuse(store, what, instead)
 
 
 def refuse(store: object, what: str, instead: str) -> NoReturn:
-    """Raise InvalidError: `what` cannot be done through a server, and what can be done instead."""
+    """Raise InvalidError: `what` cannot be done through a server. `instead`: what to do."""
     raise InvalidError(f"{what} needs the store in its own process, and this is {store!r}. {instead}")

@@ -1,4 +1,4 @@
-"""What some scopes hold of an open store, as a store that is only read: the same statements over the same ledger, without what is outside."""
+"""Show the part of an open store in some scopes as a read-only store: the same statements over the same ledger, without what is outside."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OUTSIDE = "this is not answered within scopes. It wants a token without scopes.
 
 
 class ScopedStore(GraphStore):
-    """A store with what some scopes hold of another one, whose ledger, clock and lock it uses. Nothing is kept of what is written in it."""
+    """A store with the part of another one in some scopes. It uses that store's ledger, clock and lock. Nothing written in it is kept."""
 
     def __init__(self, whole: GraphStore, scopes: tuple[str, ...]) -> None:
         journal = whole._ledger
@@ -64,7 +64,7 @@ class ScopedStore(GraphStore):
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
         now, known = self._of.coordinate()
-        if self._of._place.shared:  # its last tx would tell when something outside was written
+        if self._of._place.shared:  # its last tx would reveal when something outside was written
             known = now if others is None else min(now, others.tx - 1)
         last = self.last_tx
         return max(self._told_time(), last), max(known, last)

@@ -1,10 +1,9 @@
-"""Writes a store: each verb decides on the rows that it reads and commits one transaction.
+"""Write to a store: each verb decides on the rows that it reads and commits one transaction.
 
-A write: check → decide on periods → a row of the chain, and the rows made of it, synced → the graph tables follow at the next query.
+A write is checked and decided on periods. It appends one line to the chain, and the rows made of it, and syncs them. The graph tables follow at the next query.
 
-A branch is a line of belief that forks from the trunk at an instant, in the same journal: what is recorded on it is visible only there. It costs one
-journal line. Its rows answer its reads, and its verbs decide on them. The store makes its branches, and both share their reads and verbs, so all three are
-here.
+A branch is a line of belief that forks from the trunk at an instant, in the same journal. Its records are visible only there. It costs one journal line. Its rows answer
+its reads, and its verbs decide on them. The store creates its branches, and both share reads and verbs, so all three classes are here.
 """
 
 from __future__ import annotations
@@ -369,7 +368,7 @@ class Store(WholeStore):
                 vocabulary=vocabulary,
             )
             if name in vocabulary.kinds:
-                return  # defined just so before
+                return  # already defined the same way
             work.op("define_kind", name)
             spec = {
                 "name": name,
@@ -548,7 +547,7 @@ class Store(WholeStore):
         wanted = [text_of("language", each) for each in inputs.ids("languages", languages)]
         if not wanted:
             raise InvalidError(f"no language is named. Give some of {', '.join(words.LANGUAGES)}.")
-        words.Analyzer(tuple(wanted))  # refuses what it does not know
+        words.Analyzer(tuple(wanted))  # raises for an unknown analyzer
         if wanted != list(self.languages):
             self.keep_setting("set_languages", word_rows.LANGUAGES, wanted)
 
@@ -602,7 +601,7 @@ class Store(WholeStore):
             return there
 
     def _not_made(self, name: str) -> Branch:
-        """What `branch` gives on a store that is read only: the branch that is there. Raises NotFoundError that says why none is made."""
+        """Return the existing branch, for `branch` on a read-only store. Raises NotFoundError, which explains why none is made."""
         try:
             return self.on(name)
         except NotFoundError as error:
@@ -714,7 +713,7 @@ class GraphStore(Store):
             if last is None or last <= record.base:
                 return findings.Merge(merged=True)
             now = self.coordinate()[1]
-            line._last_committed_tx()  # and so the kinds of link of the branch are known
+            line._last_committed_tx()  # also reads the branch's kinds of link
             branch = changes_since.line_of(line._core)
             plan = merge_plan.Planning(
                 changes_since.line_of(self._core), branch, record.base, now, decide
@@ -732,14 +731,14 @@ class GraphStore(Store):
 
     def _verify_branches(self) -> Iterator[Problem]:
         held = [line for line in self._lines if isinstance(line, Branch)]
-        for line in held:  # the rows of all branches were compared with the chain
+        for line in held:  # the rows of all branches are already compared with the chain
             for problem in line._core.graphs.verify():
                 yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
 
     # ------------------------------------------------------------------ what is known where
 
     def _made_as(self, name: str) -> tuple[str, Instant]:
-        """Return the name of a branch, and when it was made. Raises NotFoundError when there is none."""
+        """Return the name of a branch, and when it was made. Raises NotFoundError if there is none."""
         if not isinstance(name, Branch):
             made = branch_ledger.branch_made(self._ledger, text_of("branch name", name))
             if made is not None:
@@ -748,7 +747,7 @@ class GraphStore(Store):
         return record.name, record.made
 
     def _branch_records(self, *, count: bool = False) -> BranchRecords:
-        """Return what is recorded of all branches; `count`: with the number of their transactions."""
+        """Return the records of all branches. `count`: include the number of their transactions."""
         for line in self._begun:
             line._core.hide_rows()
         with self._ledger.snapshot() as database:
@@ -769,7 +768,7 @@ class GraphStore(Store):
         return record
 
     def _of_handle(self, handle: Branch, records: BranchRecords) -> BranchRecord:
-        """The record of a handle's branch, which may be closed. Its name may belong to another branch by now."""
+        """Return the record of a handle's branch, which may be closed. Raises NotFoundError if the name belongs to another branch by now."""
         record = self._living_record(handle.name, records)
         if handle._trunk is not self:
             raise InvalidError(
@@ -780,7 +779,7 @@ class GraphStore(Store):
         return record
 
     def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[KindContent]]]:
-        """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
+        """Return for each branch the value of a setting and the nodes of a kind that the trunk does not know. Empty unless `_is_settled`."""
         of = retention.Evictable(self._ledger.database)
         return list(of.contents_elsewhere(kind, setting)) if self._is_settled() else []
 
@@ -852,7 +851,7 @@ class GraphStore(Store):
                 self._forget("erase", [id], reason, author)
 
     def _guard_forgetting(self, names: list[str], author: str | None) -> None:
-        """Raise ConflictError when one of these things was recorded by one who ranks higher than the author."""
+        """Raise ConflictError if somebody who ranks higher than the author recorded one of these things."""
         Trust(self._core, self._signed(author)).guard_forgetting(self._ledger.database, names)
 
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
@@ -867,17 +866,17 @@ class GraphStore(Store):
             self.keep_setting("set_retention", RETENTION, wanted)
 
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
-        """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
+        """Return how each of these full ids was forgotten: `evicted`, `erased` or empty. Raises NotFoundError for an id that no line knows."""
         return retention.words(self._ledger.database, names)
 
     def _evictable_elsewhere(self) -> list[retention.Evictable]:
-        """Return what may be evicted of each branch, deleted ones too."""
+        """Return the finder of evictable things for each branch, deleted ones included."""
         return [*retention.branches(self._ledger.database)]
 
     def _too_old(
         self, kinds: frozenset[str] | None, cut: Instant | None, most: int | None, keep_audit: bool
     ) -> list[str]:
-        """The ids of what may be evicted, on the trunk and on branches, the oldest of each first; with `most` no more than makes the journal smaller."""
+        """Return the ids that may be evicted, on the trunk and on branches, oldest of each line first. `most`: evict only until the journal has at most this many bytes."""
         trunk, now = self._evictable(), self._now()
         found: list[str] = []
         over = None if most is None else self._core.journal.size() - most
@@ -911,7 +910,7 @@ def _info(record: BranchRecord) -> BranchInfo:
 
 
 def _refused(verb: str, why: str) -> Callable[..., NoReturn]:
-    """A method of a branch that refuses what is the trunk's."""
+    """Return a method of a branch that raises InvalidError, for what only the trunk can do."""
 
     def refuse(self: Branch, *_: Any, **__: Any) -> NoReturn:
         raise InvalidError(f"{verb}() on branch {self.name!r}. {why}: call it on the store itself.")
@@ -928,7 +927,7 @@ class Branch(Store):
     """
 
     def __init__(self, trunk: GraphStore, name: str, made: Instant) -> None:
-        # not that of a store: all but its rows is the trunk's
+        # does not call the store's: a branch shares everything but its rows with the trunk
         self.name, self._made = name, made
         self._named = f"branch {name!r}"
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
@@ -962,7 +961,7 @@ class Branch(Store):
 
     def _last_committed_tx(self) -> Instant:
         rows = self._core.rows
-        last = super()._last_committed_tx()  # and the kinds of link of the branch
+        last = super()._last_committed_tx()  # also reads the branch's kinds of link
         if isinstance(rows, branch_ledger.BranchLedger) and rows.is_deleted:
             self._let_go(self._over())
             self._leave()
@@ -1000,7 +999,7 @@ class Branch(Store):
                 self._leave()
 
     def _leave(self) -> None:
-        """Be in use no more."""
+        """Remove the branch from those in use."""
         with self._trunk._core.lock:
             if self._trunk._in_use.pop((self.name, self._made), None) is not None:
                 self._lines.remove(self)

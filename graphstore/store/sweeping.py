@@ -1,8 +1,7 @@
-"""The sweep, which runs outside of writes: an extractor proposes links between new things, a judge says which of them contradict each other, and old
-events are evicted.
+"""Sweep a store outside of writes: an extractor proposes links between new things, a judge decides which of them contradict each other, and old events are evicted.
 
-A sweep: a view → what was recorded since the last one → the extractor and the judge, with no lock held → a decision on what they gave → one
-transaction with the links and the instant up to which was read → upkeep.
+A sweep reads what was recorded since the last one. It calls the extractor and the judge without holding a lock. One transaction writes the accepted links and the instant
+up to which was read. Then the upkeep runs.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from graphstore.view.view import View
 from graphstore.write.act import Act
 from graphstore.write.verbs import AddLink
 
-SWEPT = "swept"  # the settings: up to which tx an extractor was asked,
-JUDGED = "judged"  # and a judge
+SWEPT = "swept"  # the setting: the tx up to which an extractor was called
+JUDGED = "judged"  # the setting: the tx up to which a judge was called
 COUNTED = 1000
 """The most contradictions, and shaky things, that are counted."""
 _TELLING = frozenset({"add_node", "revise", "amend", "record_event"})
@@ -58,7 +57,7 @@ def sweep(
     since: TimeLike | None,
     evict_old: Callable[[], list[str]],
 ) -> Swept:
-    """One sweep; `evict_old` is its upkeep. Raises what the extractor and the judge raise, with nothing written."""
+    """Run one sweep; `evict_old` is its upkeep. Raises what the extractor and the judge raise; nothing is written then."""
     _refuse_no_function("extractor", extractor, "a view and a list of ids")
     _refuse_no_function("judge", judge, "a list of pairs")
     given = None if since is None else moment(store.instant_of(since, "since", "tx"))
@@ -91,7 +90,7 @@ def _refuse_no_function(name: str, function: object, of: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What a judge was asked about, and its verdicts."""
+    """Holds what a judge received, and its verdicts."""
 
     ids: list[str]
     pairs: list[Pair]
@@ -105,7 +104,7 @@ class _Case:
 
 
 def recorded_since(store: WholeStore, view: View, since: datetime | None) -> list[str]:
-    """The ids of what stands in a view and was made, revised or happened after `since`, in the order it was first recorded."""
+    """Return the ids of what stands in a view and was added, revised or happened after `since`, in the order it was first recorded."""
     names = dict.fromkeys(
         change.subject
         for change in store.changes(since)
@@ -117,7 +116,7 @@ def recorded_since(store: WholeStore, view: View, since: datetime | None) -> lis
 
 
 def _last(store: WholeStore, setting: str) -> datetime | None:
-    """Up to when an extractor, or a judge, was asked; None when never."""
+    """Return the tx up to which an extractor, or a judge, was called; None if never."""
     kept = store.setting(setting)
     return None if kept is None else moment(instant(kept))
 
@@ -125,7 +124,8 @@ def _last(store: WholeStore, setting: str) -> datetime | None:
 def _write(
     store: WholeStore, view: View, ids: list[str], proposed: Proposed, case: _Case | None
 ) -> tuple[tuple[Link, ...], tuple[Link, ...], Proposed]:
-    """Write the admitted links, the judge's, and how far was read. What the store refuses (a cycle, a cause after its effect) is refused with its message."""
+    """Write the admitted links, the judge's links, and how far was read. A link that the store refuses (a cycle, a cause after its effect) counts as refused, with the
+    message."""
     if not (ids or (case and case.ids)):
         return (), (), proposed
     links: list[Link] = []
@@ -155,7 +155,7 @@ def _admit(links: list[Link], refused: list[Refusal], proposal: Proposal, write:
 
 
 def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
-    """Link a pair that contradicts each other, from when both hold on. Raises ConflictError when they are not what was judged any more."""
+    """Link a pair that contradicts each other, from when both hold. Raises ConflictError if either changed since it was judged."""
     with store.verb(is_narrow=True) as work:
         act = Act(store._core, work)
         sight = act.sight()

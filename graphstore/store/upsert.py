@@ -1,4 +1,4 @@
-"""Upsert: a node under an id derived from its place, added when it is new, revised when it changed, and otherwise left alone.
+"""Upsert: put a node under an id derived from its place. It is added if new, revised if changed, and otherwise not touched.
 
 Reading a file, a service or a scratchpad repeatedly writes only what changed, and the store keeps every earlier state.
 """
@@ -32,7 +32,7 @@ class NodePlace(NamedTuple):
     words: tuple[str, ...]
 
     def id(self, again: int = 0) -> str:
-        """16 hex characters; `again`: how often it was forgotten before."""
+        """Return an id of 16 hex characters. `again`: how often the node was forgotten before."""
         parts = (self.kind, str(again), *self.words)
         return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
 
@@ -45,12 +45,12 @@ class Kept(NamedTuple):
 
 
 def entity(sight: NumberedRows, place: NodePlace) -> int:
-    """The entity in a place, or -1: there never was one, or it was forgotten."""
+    """Return the entity in a place; -1 if there never was one, or it was forgotten."""
     return _named(sight.index, place)[1]
 
 
 def kept_in(view: Reader, *places: NodePlace) -> Node | None:
-    """What a view shows in the first of these places where something stands, None if nothing does."""
+    """Return the node in the first of these places where something stands in a view, None if nothing does."""
     with view.reading() as sight:
         for place in places:
             ent = entity(sight, place)
@@ -61,7 +61,7 @@ def kept_in(view: Reader, *places: NodePlace) -> Node | None:
 
 
 def _named(index: Index, place: NodePlace) -> tuple[str, int]:
-    """The current id of a place, and its entity or -1. A forgotten node stays so: its successor gets another id."""
+    """Return the current id of a place, and its entity or -1. A forgotten node stays forgotten: its successor gets another id."""
     again = 0
     while (ent := index.ids.get(name := place.id(again), -1)) in index.gone:
         again += 1
@@ -82,9 +82,9 @@ def keep(
     trigger: str = "initial",
     minor: bool = False,
 ) -> Kept:
-    """Record this in a place from `since` on (default: now). The previous content holds until then. `minor`: nothing that rests on it is shaken.
+    """Record this in a place from `since` on (default: now). The previous content holds until then. `minor`: nothing that rests on it becomes shaky.
 
-    Raises ConflictError when the id is taken by something else, and what `add_node` and `revise` raise.
+    Raises ConflictError if something else uses the id, and what `add_node` and `revise` raise.
     """
     wanted = version_body(content, text, tags, "initial", source)
     with store.verb(is_narrow=True) as work:
@@ -119,7 +119,7 @@ def _as_kept(store: Store, ent: int, at: Instant, tx: Instant) -> Node:
 
 
 def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
-    """Whether nothing else is believed of it from `at` on."""
+    """Return True if only the wanted description is believed of it from `at` on."""
     index = store._core.index
     rows = index.over(index.now_of[ent], (at, OPEN))
     if not rows or index.r_from[rows[0]] > at:
@@ -130,14 +130,14 @@ def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
 
 
 def clear(store: Store, place: NodePlace, *, reason: str) -> str | None:
-    """End what is kept in a place. Returns its id, None if nothing was believed from now on."""
+    """End the node in a place. Returns its id, None if nothing was believed from now on."""
     with store.verb(is_narrow=True):
         name, ent = _named(store._core.index, place)
         return name if ent >= 0 and let_go(store, name, reason=reason) else None
 
 
 def let_go(store: Store, id: str, *, reason: str) -> bool:
-    """End a node now, and retract what was to begin later. False: nothing is believed of it from now on."""
+    """End a node now, and retract what was to begin later. Returns False if nothing is believed of it from now on."""
     with store.verb(is_narrow=True) as work:
         index = store._core.index
         ent = index.ids[id]

@@ -1,4 +1,4 @@
-"""The whole store, at no coordinate: its tables, the changes of each transaction, counts, verification, a dump."""
+"""Read the whole store at no coordinate: its tables, the changes of each transaction, counts, verification, a dump."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class WholeStore(Writer):
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
         self._usable()
-        core.hide_rows()  # the tables have what is committed
+        core.hide_rows()  # the tables contain what is committed
         return core.graphs.query_tables(self._usable, cypher, given, limits)
 
     def history_table(
@@ -143,8 +143,8 @@ class WholeStore(Writer):
 
     @contextmanager
     def _queries_apart(self, allowance: Allowance | None = None) -> Iterator[Workers | None]:
-        """A block in which Cypher runs in processes of its own, for those who serve others. Inside another one, and where the platform has not what it
-        needs, it gives None and changes nothing."""
+        """Run Cypher in processes of its own within the block, for stores that serve others. Yields None and changes nothing inside another such block, or if the platform
+        does not support it."""
         from graphstore.graph.workers import AVAILABLE, Workers
 
         if not AVAILABLE or self._core.graphs.workers is not None:
@@ -206,7 +206,7 @@ class WholeStore(Writer):
         return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)), before)
 
     def _record_reads(self, days: float | None = None) -> ReadingsRecorder:
-        """Return what records the answers of an interface to this store; `days`: how long a reading is kept. It ends with the store."""
+        """Return the recorder of an interface's answers to this store. It ends with the store. `days`: how long a reading is kept."""
         trunk = self._lines[0]
         if trunk._recorder is None:
             trunk._recorder = ReadingsRecorder(
@@ -231,20 +231,20 @@ class WholeStore(Writer):
         return self._by_committed_rows(operations.changes, after, last, None)
 
     def _changes(self, since: TimeLike | None, most: int) -> list[Change]:
-        """As `changes`, at most so many plus the rest of their last transaction."""
+        """Return the first `changes` after `since`: at most `most`, plus the rest of their last transaction."""
         self._usable()
         after = -OPEN if since is None else self.instant_of(since, "since", "tx")
         return self._by_committed_rows(operations.changes, after, OPEN, most)
 
     def _last_changes(self, most: int) -> list[Change]:
-        """The last of `changes`, at most so many, the last first."""
+        """Return the last of `changes`, at most `most`, newest first."""
         self._usable()
         return self._by_committed_rows(operations.last_changes, most)
 
     def _by_committed_rows(
         self, answer: Callable[Concatenate[Point, P], T], *args: P.args, **named: P.kwargs
     ) -> T:
-        """Return what a function of statements answers of what is committed."""
+        """Return the answer of a function of statements about what is committed."""
         core = self._core
         core.hide_rows()
         valid, tx = self.coordinate()
@@ -252,7 +252,7 @@ class WholeStore(Writer):
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
     def _contents(self, kind: str) -> list[KindContent]:
-        """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
+        """Return the committed nodes of a kind that are not forgotten, with any standing, in the order they were recorded."""
         self._usable()
         self._core.hide_rows()
         assert self._core.rows is not None
@@ -260,11 +260,11 @@ class WholeStore(Writer):
             return retention.Evictable(database).contents(kind)
 
     def _unchanging(self) -> AbstractContextManager[object]:
-        """A block in which nothing is written that its reads would see."""
+        """Return a block in which no write becomes visible to its reads."""
         return self._core.answering.snapshot()
 
     def _is_settled(self) -> bool:
-        """Whether this is the trunk, and no transaction that is open has written anything."""
+        """Return True if this is the trunk, and no open transaction has written anything."""
         return isinstance(self._core.rows, Ledger) and (self._open is None or self._open.empty)
 
     def stats(self) -> dict[str, Any]:
@@ -279,11 +279,11 @@ class WholeStore(Writer):
         return found
 
     def _tables_thrown_away(self) -> int:
-        """How often the graph tables in use held something else than was written, and were made anew."""
+        """Return how often the graph tables in use differed from what was written, and were rebuilt."""
         return self._core.graphs.thrown_away
 
     def _writing(self) -> tuple[WritingCosts, int] | None:
-        """What writing took in this process, and the size of the WAL in bytes; None for a store whose truth is not a file of SQLite."""
+        """Return the costs of writing in this process, and the size of the WAL in bytes."""
         database = self._ledger.database
         return database.writing(), database.wal_size()
 
@@ -295,7 +295,7 @@ class WholeStore(Writer):
         problems, transactions, _ = self._place.check()
         try:
             problems += self._core.graphs.verify()
-        except DamageError as error:  # a body that the tables would be made of
+        except DamageError as error:  # a body needed to build the tables
             if not problems:
                 problems.append(findings.Problem(file=str(self._place.file), line=None, message=str(error)))
         if damaged := model_vectors.damaged_vectors(self._ledger.database):
@@ -318,14 +318,14 @@ class WholeStore(Writer):
         if not self.read_only:
             if not ledger.database.writes_here:
                 self._place.remove_forgotten(ledger)
-            ledger.settle()  # a dump holds nothing that the store may lose
+            ledger.settle()  # a dump contains nothing that the store may still lose
         return dumps.save(ledger, Path(path))
 
 
 def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:
-    """A tx, or a span of it, as the calls take them."""
+    """Return a tx, or a span of it, as keyword arguments of the calls."""
     if tx is None or isinstance(tx, str) or not isinstance(tx, Sequence):
         return {"tx": tx}
     begin, end = histories.ends(tx, "tx")
-    # a span with two open ends is all there is
+    # a span with two open ends covers everything
     return {"tx_from": moment(BEGINNING) if begin is None else begin, "tx_to": end}

@@ -46,8 +46,8 @@ class Filters(NamedTuple):
         times: Mapping[str, TimeLike | None],
         asked: Sequence[tuple[str, str]] = (),
     ) -> Filters:
-        """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for a caller's invalid standing, key or time; a question's
-        are ignored."""
+        """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for an invalid filter of the caller; invalid ones of the
+        question are ignored."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
         instants = {name: view.instant_of(at, name) for name, at in times.items() if at is not None}
         for field, value in asked:
