@@ -148,10 +148,8 @@ class Over:
         return self.total("count(*)", kind, by=by)
 
     def total(self, aggregate: str, kind: str | None = None, *, by: str | Sequence[str] = ()) -> Result:
-        """Return an aggregate, as for `Result.steps` (`sum(total)`), of the nodes (of a kind) that stand at each instant. Instants without nodes have no row, but a count
-        is 0.
-        Raises InvalidError for an unknown aggregate or column.
-        """
+        """Return an aggregate, as for `Result.steps` (`sum(total)`), of the nodes (of a kind) at each instant. Instants without nodes have no row, but a count of 0. Raises
+        InvalidError for an unknown aggregate or column."""
         import pyarrow as pa
 
         from graphstore.graph.result import Result

@@ -37,7 +37,7 @@ class Elsewhere:
 
 
 watch: Callable[[str, Any, tuple[Any, ...], Mapping[str, Any], Callable[[], Any]], Any] | None = None
-"""Does each call of a room, where somebody looks on: given its name, the view or store, the arguments, and what does it."""
+"""Runs each call of a room while a caller observes. Receives its name, the view or store, the arguments, and a function that performs it."""
 _ITS = "its_"
 _registered: dict[str, Registered] = {}
 

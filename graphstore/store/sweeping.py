@@ -25,7 +25,7 @@ from graphstore.write.verbs import AddLink
 SWEPT = "swept"  # the setting: the tx up to which an extractor was called
 JUDGED = "judged"  # the setting: the tx up to which a judge was called
 COUNTED = 1000
-"""The most contradictions, and shaky things, that are counted."""
+"""The largest number of contradictions, and of shaky things, that is counted."""
 _TELLING = frozenset({"add_node", "revise", "amend", "record_event"})
 
 
@@ -104,7 +104,7 @@ class _Case:
 
 
 def recorded_since(store: WholeStore, view: View, since: datetime | None) -> list[str]:
-    """Return the ids of what stands in a view and was added, revised or happened after `since`, in the order it was first recorded."""
+    """Return the ids of things that stand in a view and were added, revised or happened after `since`, in the order of first recording."""
     names = dict.fromkeys(
         change.subject
         for change in store.changes(since)

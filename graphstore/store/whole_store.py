@@ -274,7 +274,7 @@ class WholeStore(Writer):
             "path": None if self.path is None else str(self.path),
             **self._by_committed_rows(counted.stats),
         }
-        if self._core.working is not None and self._core.is_worker:  # kinds count before they are committed
+        if self._core.working is not None and self._core.is_worker:  # uncommitted kinds count too
             found["custom_kinds"] = [kind["name"] for kind in self._core.working.kinds]
         return found
 

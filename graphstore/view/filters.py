@@ -23,8 +23,7 @@ _FIELDS = {"type": "kind"}
 
 
 class Filters(NamedTuple):
-    """Holds the criteria of a search. Of each set one value must match; an empty set matches all. A source matches by its prefix. Periods are [since, until), in
-    microseconds."""
+    """Holds the criteria of a search. Of each set one value must match; an empty set matches all. Sources match by prefix. Periods are [since, until), in microseconds."""
 
     kind: _Values = frozenset()
     tag: _Values = frozenset()
@@ -46,8 +45,7 @@ class Filters(NamedTuple):
         times: Mapping[str, TimeLike | None],
         asked: Sequence[tuple[str, str]] = (),
     ) -> Filters:
-        """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for an invalid filter of the caller; invalid ones of the
-        question are ignored."""
+        """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for an invalid filter of the caller, not of the question."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
         instants = {name: view.instant_of(at, name) for name, at in times.items() if at is not None}
         for field, value in asked:

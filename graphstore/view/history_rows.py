@@ -202,7 +202,7 @@ def links(sight: Sight, asked: HistorySpans, kind: str | None) -> pa.Table:
 
 
 def _recorded(columns: Mapping[str, list[Any]], **said: list[str | None]) -> dict[str, pa.Array]:
-    """Return the columns of the author, the instant and the operation that first recorded something, of whether its period was recorded later, and of the period's bounds."""
+    """Return the columns of who first recorded something, when and by which operation, of whether its period was recorded later, and of the period's bounds."""
     known = zip(columns["operation"], columns["told"], columns["tx_from"], strict=True)
     found = columns_by_name(
         {

@@ -385,7 +385,7 @@ class _Following:
         return True
 
     def _onward(self, fallen: Fallen, ent: int) -> list[Ground]:
-        """Return the links by which a shaken entity shakes others."""
+        """Return the links by which a thing that a fall makes shaky shakes others."""
         there = [one for one in self._dependants.get(ent, ()) if "shaky" in self._facts.resting[one.kind]]
         if fallen.fall.word in NEVER_SO:
             return there

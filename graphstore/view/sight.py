@@ -379,7 +379,7 @@ class Sight(NumberedRows):
         return [self.index.r_ent[each] for each in self._messages.around(self, row, most)]
 
     def traces(self) -> list[str]:
-        """Return the ids of all traces that have begun by here."""
+        """Return the ids of all traces with an event by here."""
         return self._messages.traces()
 
     def found(

@@ -68,8 +68,8 @@ class TopicRows:
         )
 
     def _sought(self) -> list[int]:
-        """Return the nodes found by a search that score at least half the best and cover half of the query, or whose key or tag is named. If there are none, the best are
-        set as `near`."""
+        """Return the nodes found by a search that score at least half the best and cover half of the query, or whose key or tag is named. Without any, set the best as
+        `near`."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
         index = self._index
         found = sight.core.search.find(sight, self.query, index.count, kinds=kinds)

@@ -54,7 +54,7 @@ class Bounds(Linking):
             regions += stated
         begins = index.stated_start(new)
         if begins is not None and stated and stated[0][0] < begins:
-            regions += index.stated_over(new, ALWAYS)  # it begins later now, and may win over others
+            regions += index.stated_over(new, ALWAYS)  # with a later start now, it may win over others
         for link in index.of_kinds(index.out, new, ("supersedes", "corrects")):
             rows = self._over(link, span)
             self.trust.guard_links(rows)

@@ -362,7 +362,7 @@ class Linking:
                 )
 
     def _refuse_cycle(self, ends: LinkEnds, tx: Instant) -> None:
-        """Raise ConflictError if the target already leads to the source by believed links of this kind, whatever their periods."""
+        """Raise ConflictError if the target already leads to the source by believed links of this kind over any period."""
         if self.closes_cycle(ends, tx):
             source, target = self.index.names[ends.source], self.index.names[ends.target]
             raise ConflictError(
@@ -370,7 +370,7 @@ class Linking:
             )
 
     def closes_cycle(self, ends: LinkEnds, tx: Instant) -> bool:
-        """Return True if the target already leads to the source by believed links of this kind, whatever their periods."""
+        """Return True if the target already leads to the source by believed links of this kind over any period."""
         index = self.index
         source, kind, target = ends
 

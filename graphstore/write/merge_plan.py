@@ -229,7 +229,7 @@ class Planning:
             share.held = without_all(ALWAYS, [period for period, _ in share.wins])
 
     def _is_mixed(self, ent: int, ours: int) -> bool:
-        """Return True if the trunk has changed a thing or another value of its slot since, or the branch has taken over a part of it."""
+        """Return True if the trunk has changed a thing or its slot since, or the branch has already taken over a part of it."""
         index, key = self.theirs, self.theirs.key[ent]
         slot = () if key is None else self.mine.slots.get((key, index.scope[ent]), ())
         came_back = self._came_back(index.rows_of[ent], index.r_tx, index.r_end)

@@ -145,7 +145,7 @@ class Recording:
         return -1
 
     def _relation(self, event: int, other: int) -> tuple[str, bool]:
-        """Return the kind of the link between an event and what it is about, and whether the link runs from the other to the event."""
+        """Return the kind of the link between an event and what it is about; and True if the link runs from the other to the event."""
         index = self.index
         happened = EventsAt(index, self.core.raw, self.work.tx, self.work.tx)
         if index.kind[event] in MENDING and happened.can_be_open(other):
@@ -198,5 +198,5 @@ def can_come_again(index: WorkingSet, ent: int, tx: Instant) -> bool:
 
 
 def occur(work: Transaction, id: str, at: Instant, own: Json) -> None:
-    """Record one more occurrence of the believed event `id`, whatever its fingerprint. `own`: the fields that differ from the first report."""
+    """Record one more occurrence of the believed event `id`, with any fingerprint. `own`: the fields that differ from the first report."""
     work.happen_again(work.index.ids[id], at, work.op("record_event", id), own)

@@ -157,8 +157,8 @@ class Evictable:
         return count
 
     def outgrown(self, size: int, allowed: int, now: Instant) -> tuple[list[Old], bool]:
-        """Return the oldest events to remove from a journal that exceeds the allowed bytes. The flag is True if no trace of them, nor of earlier evicted events, may
-        remain. At most the older half is removed if removing all would not suffice."""
+        """Return the oldest events to remove from a journal that exceeds the allowed bytes; the older half if that would be all of them. The flag is True if no trace of
+        them, nor of earlier evicted events, may remain."""
         over = size - int(allowed * AFTER_EVICTION)
         there = self.oldest(None, None, now)
 

@@ -163,7 +163,7 @@ class Transaction:
             self.args.setdefault(first, {})["ops"] = count
 
     def leave(self, op: int, said: Json) -> None:
-        """Add fields to the body of an operation of this transaction, next to its reason. An evicted event leaves its place in its trace so."""
+        """Add fields to the body of an operation of this transaction, next to its reason, such as the place of an evicted event in its trace."""
         index = self.index
         why = loads(self.bodies[-index.o_pos[op] - 1]) if index.o_len[op] else {}
         index.o_pos[op], index.o_len[op] = self.body({**why, **said})
@@ -419,7 +419,7 @@ def refuse_forgotten(index: WorkingSet, ent: int) -> None:
 
 
 def refuse_taken_slot(index: WorkingSet, ent: int, op: int) -> None:
-    """Raise ConflictError if another node of the same slot is believed at a time over which operations from number `op` on describe an entity."""
+    """Raise ConflictError if another node holds the slot of an entity during a period that operations from number `op` on describe."""
     key = index.key[ent]
     if key is None:
         return
@@ -731,8 +731,7 @@ class Composer:
     def _periods_said(
         self, ent: int, ver: int, versions: set[int], said_last: dict[int, list[Period]]
     ) -> list[Period]:
-        """Return the periods to record of a version: those where it is the last statement that no row shows. Of a first version that is not written, return all its
-        periods."""
+        """Return the periods to record of a version: those over which it is the last statement. Of a first version that is not written, return all its periods."""
         index = self.index
         if not index.v_num[ver]:
             return [(start, stop) for _, start, stop, of in index.ghosts.get(ent, ()) if of == ver]

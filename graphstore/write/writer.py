@@ -236,7 +236,7 @@ class Writer(Reader):
         return not self._place.shared
 
     def coordinate(self) -> tuple[Instant, Instant]:
-        """Return now, and the latest tx that a view can have: other threads see a transaction once it is committed, and its group is."""
+        """Return now, and the latest tx that a view can have. Other threads see a transaction once it and its group are committed."""
         self._usable()
         work = self._open
         if work is not None and self._owner == threading.get_ident():
@@ -324,13 +324,13 @@ class Writer(Reader):
     def in_transaction(
         self, work: Callable[[Self], T], *, author: str | None = None, reason: str | None = None
     ) -> T:
-        """Call `work` with this store in one transaction, and return what it returns. Raises what `work` raises; nothing is kept then."""
+        """Call `work` with this store in one transaction, and return its result. Raises what `work` raises; nothing is kept then."""
         with self.transaction(author=author, reason=reason):
             return work(self)
 
     @property
     def last_write(self) -> datetime | None:
-        """The tx of the last transaction when a write of this opening was acknowledged last; None before the first."""
+        """Return the tx that the last acknowledged write of this opening had; None before the first."""
         written = self._lines[0]._written
         return None if written < BEGINNING else moment(written)
 
@@ -531,10 +531,10 @@ class Writer(Reader):
 
     @contextlib.contextmanager
     def verb(self, *, early: bool = False, is_narrow: bool = False) -> Iterator[Transaction]:
-        """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
+        """Run one verb: as a part of the open transaction, or as a transaction of its own. If it raises, it is rolled back.
 
-        `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
-        `is_narrow`: it reads what it needs from the working set of the transaction. Else it is made of other verbs, and reads as its caller does.
+        `early`: it states nothing about the world. Its own transaction gets the earliest possible instant, so that a source can still be replayed (`at`).
+        `is_narrow`: it reads what it needs from the working set. Else it consists of other verbs, and reads as its caller does.
         """
         core, work = self._core, self._open
         if work is None or self._owner != threading.get_ident():
@@ -566,13 +566,13 @@ class Writer(Reader):
             core.in_verb, work.is_deciding, work.call = before
 
     def keep_setting(self, verb: str, name: str, value: object, subject: str = "") -> None:
-        """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
+        """Store a JSON value in the store's settings, as one operation. The last value of a name counts."""
         with self.verb(is_narrow=True) as work:
             work.op(verb, subject)
             work.index.add_settings([{name: value}])
 
     def keep_settings(self, verb: str, values: dict[str, object]) -> None:
-        """As `keep_setting`, many at once. In a transaction that holds something they are kept without an operation of their own."""
+        """Store many settings at once. A transaction that is not empty stores them without an operation of their own."""
         with self.verb(is_narrow=True) as work:
             if work.empty:
                 work.op(verb, "")
@@ -584,7 +584,7 @@ class Writer(Reader):
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Transactions that become durable and visible to other threads together, at the end. When that fails, none is kept.
+        """Make the transactions of the block durable and visible to other threads together, at its end. If that fails, none is kept.
 
         A group inside another, or inside a transaction, is part of it.
         """
@@ -614,7 +614,7 @@ class Writer(Reader):
     @staticmethod
     @contextlib.contextmanager
     def _asked_by(request: str | None, since: int | None = None) -> Iterator[None]:
-        """Write the id of a request into the transactions of the block, so that another process can tell what was done for it.
+        """Write the id of a request into the transactions of the block. Another process can then tell what was done for it.
 
         `since`: the result of `_done_elsewhere` when no other process had done it. If one has since, a transaction of the block raises DoneElsewhere.
         """
@@ -687,7 +687,7 @@ class Writer(Reader):
                 each.graphs.drop_built()
 
     def _acknowledge(self, tx: Instant) -> None:
-        """Note a committed transaction."""
+        """Note the tx of a write that the caller may rely on."""
         trunk = self._lines[0]
         trunk._written = max(trunk._written, tx)
 
