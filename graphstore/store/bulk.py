@@ -194,7 +194,7 @@ class _Loader:
             self.work.record(first, entry)
             self.work.record_call(first)
 
-    # ------------------------------------------------------------------ reading ahead
+    # ------------------------------------------------------------------ prefetching
 
     def _read_ahead(self, name: str, numbers: Sequence[int]) -> None:
         """Read at once what rows refer to."""

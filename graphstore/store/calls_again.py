@@ -137,7 +137,7 @@ class Again:
         if known:
             self._made._forget(verb, known, reason, self._recorded.author)
 
-    # ------------------------------------------------------------------ what was given
+    # ------------------------------------------------------------------ arguments given
 
     def _made_by(self, call: RecordedCall) -> list[str]:
         """Return the ids of the nodes and events that a call added."""
@@ -340,7 +340,7 @@ class Again:
                 op.verb, {name: value for each in self._settings() for name, value in each.items()}
             )
 
-    # ------------------------------------------------------------------ many rows
+    # ------------------------------------------------------------------ bulk loads
 
     def _bulk(self, calls: list[RecordedCall]) -> None:
         """Load the rows of a bulk load again, in one transaction."""

@@ -73,7 +73,7 @@ class LoadTable:
         return [None] * len(numbers) if column is None else [column[number] for number in numbers]
 
 
-# ------------------------------------------------------------------ what a table is in
+# ------------------------------------------------------------------ types of tables
 
 
 def table_of(given: Any) -> LoadTable:
@@ -141,7 +141,7 @@ def _no_nan(value: Any) -> Any:
     return value
 
 
-# ------------------------------------------------------------------ which columns it may have
+# ------------------------------------------------------------------ checks of columns
 
 
 def check_columns(name: str, table: LoadTable) -> None:

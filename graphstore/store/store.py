@@ -486,7 +486,7 @@ class Store(WholeStore):
         """
         return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)
 
-    # ------------------------------------------------------------------ what had never been recorded
+    # ------------------------------------------------------------------ counterfactuals
 
     def without(
         self,
@@ -512,7 +512,7 @@ class Store(WholeStore):
         when = None if at is None else self.instant_of(at, "tx", "tx")
         return counterfactual.without(self, source=source, author=author, id=id, tx=when)
 
-    # ------------------------------------------------------------------ what the store keeps, and its upkeep
+    # ------------------------------------------------------------------ settings and upkeep
 
     def set_trust(self, ranks: Mapping[str, int]) -> None:
         """Rank authors and sources, by what stands before the first `:`: who ranks lower may not close, replace, withdraw or forget what a higher one
@@ -735,7 +735,7 @@ class GraphStore(Store):
             for problem in line._core.graphs.verify():
                 yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
 
-    # ------------------------------------------------------------------ what is known where
+    # ------------------------------------------------------------------ branches and their contents
 
     def _made_as(self, name: str) -> tuple[str, Instant]:
         """Return the name of a branch, and when it was made. Raises NotFoundError if there is none."""
@@ -851,7 +851,7 @@ class GraphStore(Store):
                 self._forget("erase", [id], reason, author)
 
     def _guard_forgetting(self, names: list[str], author: str | None) -> None:
-        """Raise ConflictError if somebody who ranks higher than the author recorded one of these things."""
+        """Raise ConflictError if an author who ranks higher than this one recorded one of these things."""
         Trust(self._core, self._signed(author)).guard_forgetting(self._ledger.database, names)
 
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
@@ -957,7 +957,7 @@ class Branch(Store):
         """Whether this is that branch: a name may be used again."""
         return (record.name, record.made) == (self.name, self._made)
 
-    # ------------------------------------------------------------------ one writer, one line of instants
+    # ------------------------------------------------------------------ writing through the trunk
 
     def _last_committed_tx(self) -> Instant:
         rows = self._core.rows
@@ -978,7 +978,7 @@ class Branch(Store):
         self._trunk._usable()
         super()._usable()
 
-    # ------------------------------------------------------------------ the whole
+    # ------------------------------------------------------------------ state of the branch
 
     @property
     def info(self) -> BranchInfo:
@@ -1015,7 +1015,7 @@ class Branch(Store):
         """Check the whole store, as the store does."""
         return self._trunk.verify()
 
-    # ------------------------------------------------------------------ what the trunk alone can do
+    # ------------------------------------------------------------------ operations of the trunk only
 
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None

@@ -237,7 +237,7 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
     yield from (each for each, _ in found.matches)
 
 
-# ---- what others ask --------------------------------------------------------------------------
+# ---- helpers of other modules -----------------------------------------------------------------
 
 
 def is_stated(sight: Sight, ent: int) -> bool:

@@ -89,7 +89,7 @@ class NumberedRows:
         self._standings: dict[int, str] = {}
         self._things: dict[int, Node | Event] = {}
 
-    # ------------------------------------------------------------------ what each way to read does its own way
+    # ------------------------------------------------------------------ methods of the subclasses
 
     def standing(self, ent: int) -> str:
         """Return the standing of an entity here."""
@@ -119,7 +119,7 @@ class NumberedRows:
         """Return a predicate on entities: True unless the entity is a message that was not authorized."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------------ what an entity is
+    # ------------------------------------------------------------------ entities
 
     def entity(self, id: str) -> int:
         """Return the entity with exactly this id, if known here, or -1."""

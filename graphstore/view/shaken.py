@@ -289,7 +289,7 @@ class _Following:
                 if ent in self._asked_for:
                     yield ShakyEntity(ent, one.root, path, fell_at, one.fall.operation)
 
-    # ------------------------------------------------------------------ what fell
+    # ------------------------------------------------------------------ falls
 
     def _all_fallen(self) -> Iterator[Fallen]:
         facts, here = self._facts, (self._valid, self._valid + 1)
@@ -313,7 +313,7 @@ class _Following:
         for fall, first in found.items():
             yield Fallen(fall, base, facts.operation(fall.operation)[0], first)
 
-    # ------------------------------------------------------------------ what falls shake
+    # ------------------------------------------------------------------ things made shaky
 
     def _spread(self, group: list[Fallen], seen: set[int]) -> Iterator[tuple[Fallen, int, Path]]:
         """Yield what the falls recorded in one transaction shake, with the paths back to them: breadth first, each thing once."""

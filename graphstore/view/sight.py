@@ -46,7 +46,7 @@ class TurningInstant(NamedTuple):
 
 
 class LookedUp(NamedTuple):
-    """Stores how often things were looked up, as one operation recorded it."""
+    """Stores the counts of lookups that one operation recorded."""
 
     number: int
     tx: Instant
@@ -155,7 +155,7 @@ class Sight(NumberedRows):
         [made] = self.point.rows(LINK_MADE, number=link)
         return made.number, made.verb
 
-    # ------------------------------------------------------------------ what things are here
+    # ------------------------------------------------------------------ lists of things
 
     def entities(
         self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
@@ -258,7 +258,7 @@ class Sight(NumberedRows):
         """Return a predicate on entities: True unless the entity is a message that was not authorized."""
         return self._messages.admitted()
 
-    # ------------------------------------------------------------------ how things stand
+    # ------------------------------------------------------------------ standings
 
     def stands(self, ent: int) -> bool:
         """Return True if an entity stands here, shaky or not."""
@@ -436,7 +436,7 @@ class Sight(NumberedRows):
         """Return the snapshots known here, whose names may be used as a time."""
         return settings.snapshots(self.point)
 
-    # ------------------------------------------------------------------ what is kept until the next write
+    # ------------------------------------------------------------------ caches until the next write
 
     def memo(self) -> dict[Any, Any]:
         """Return the cache of answers, which is valid until the next write."""
@@ -464,7 +464,7 @@ class Sight(NumberedRows):
         """Return True if this coordinate includes every committed transaction."""
         return self.index.last_tx <= self.tx
 
-    # ------------------------------------------------------------------ reading at once
+    # ------------------------------------------------------------------ prefetching
 
     @property
     def point(self) -> Point:

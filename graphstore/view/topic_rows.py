@@ -180,7 +180,7 @@ class TopicRows:
             self.current = [each for each in self.current if each not in self._next]
             self.past += self._next
 
-    # ------------------------------------------------------------------ what is found
+    # ------------------------------------------------------------------ results
 
     def by_age(self, entries: list[TopicRow]) -> list[TopicRow]:
         """Return the entries sorted by when they begin to hold, when they were recorded, and id."""

@@ -1,6 +1,6 @@
-"""Vectors of texts: stored for every version with a text, and compared exactly over what stands at any coordinate.
+"""Store and compare vectors of texts: every version with a text has one, and scores are exact at any coordinate.
 
-A text has one vector, in whatever version it occurs, so past coordinates are searched like the present. A question is compared with all vectors, and the scores of what
+A text has one vector, whichever version contains it, so past coordinates are searched like the present. A question is compared with all vectors, and the scores of what
 stands at the coordinate count. numpy does the work and is imported only with an embedder.
 """
 
@@ -140,11 +140,11 @@ class Meanings:
         self._missing = 0  # the number of those versions
         self._columns: tuple[Any, ...] | None = None
 
-    # ------------------------------------------------------------------ following
+    # ------------------------------------------------------------------ reading new versions
 
     @contextmanager
     def _held(self) -> Iterator[Point]:
-        """Yield a point with everything that the store states. Within the block nobody else changes the vectors."""
+        """Yield a point with everything that the store states. No other thread changes the vectors within the block."""
         with self._core.answering.snapshot() as database, self._lock:
             yield Point(database, OPEN, OPEN)
 

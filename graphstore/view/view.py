@@ -112,7 +112,7 @@ class Reader(Painted):
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
     def _count_access(self, ids: Iterable[str]) -> None:
-        """Count each of these things as looked up once."""
+        """Count one lookup of each of these things."""
         self._core.accesses.count(ids)
 
     @overload

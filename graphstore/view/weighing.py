@@ -1,4 +1,4 @@
-"""Compute the inputs of decay at a coordinate: how old a thing is, how often it was looked up, how it is linked, and its recorded importance."""
+"""Compute the inputs of decay at a coordinate: the age of a thing, its lookups, its links, and its recorded importance."""
 
 from __future__ import annotations
 

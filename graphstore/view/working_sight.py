@@ -24,7 +24,7 @@ class WorkingSight(NumberedRows):
     __slots__ = ()
     index: WorkingSet
 
-    # ------------------------------------------------------------------ what an id leads to
+    # ------------------------------------------------------------------ ids
 
     def resolve(self, id: str) -> tuple[int, int]:
         """Return the entity with a full id, or with a reference `{id}-v{n}`, as known here; and n or 0."""
@@ -69,7 +69,7 @@ class WorkingSight(NumberedRows):
         there = self.index.slots.get((slot_name(key), scope), ())
         return there if kind is None else [ent for ent in there if self.index.kind[ent] == kind]
 
-    # ------------------------------------------------------------------ how things stand
+    # ------------------------------------------------------------------ standings
 
     def standing(self, ent: int) -> str:
         """Return the standing of an entity here."""

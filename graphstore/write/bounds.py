@@ -1,4 +1,4 @@
-"""Borrow bounds: a statement holds except where a successor, a correction or another value of its slot takes its place.
+"""Compute borrowed bounds: a statement holds except where a successor, a correction or another value of its slot takes its place.
 
 A bound keeps what it takes (`Transaction.keep`). When the bound is withdrawn, the remaining statements determine what holds, in whatever order they were recorded.
 """

@@ -124,7 +124,7 @@ class Carrying:
                 self.work.op("promote_kind", name)
                 self.mine.promoted.append(name)
 
-    # ------------------------------------------------------------------ what there is on the trunk
+    # ------------------------------------------------------------------ things and links on the trunk
 
     def _meet(self) -> dict[str, list[str]]:
         """Find each thing on the trunk, or add it. Returns the ids added, changed and ended."""

@@ -41,7 +41,7 @@ class LinkClaim:
     created_by: str = "user"
     metadata: Json = field(default_factory=dict)
     inferred: bool = False
-    history: bool = False  # one end was made from the other as that was then
+    history: bool = False  # one end was made from the other in its state at that time
     id: str | None = None  # the id requested for a new link
 
     def body(self) -> Json:

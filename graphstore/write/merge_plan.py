@@ -415,7 +415,7 @@ class Planning:
             pairs = product(target.lost(), share.gained())
             target.leave([part for gone, held in pairs if (part := overlap(gone, held))])
 
-    # ------------------------------------------------------------------ what does not show in rows
+    # ------------------------------------------------------------------ operations without rows
 
     def _looks(self) -> list[int]:
         """Return the operations of the branch that confirmed things which the trunk has after the merge."""
@@ -441,7 +441,7 @@ class Planning:
         known = self._known_here
         return any(began[row] in known or ended[row] in known for row in rows)
 
-    # ------------------------------------------------------------------ the store's own
+    # ------------------------------------------------------------------ kinds of link and trust
 
     def _kinds(self) -> None:
         known = {kind["name"]: kind for kind in self.mine.kinds}

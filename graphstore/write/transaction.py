@@ -363,7 +363,7 @@ class Transaction:
                 index.open_link_row(index.k_claim[row], piece, self.tx, op)
         return gone
 
-    # ------------------------------------------------------------------ what is stated and does not hold
+    # ------------------------------------------------------------------ kept statements
 
     def set_taken(self, ent: int, pieces: list[Taken]) -> None:
         """Set what is stated of a thing but does not hold."""
@@ -509,7 +509,7 @@ class Composer:
         last.update(self._of_the_store())
         return lines
 
-    # ------------------------------------------------------------------ what is written
+    # ------------------------------------------------------------------ contents of the lines
 
     def _born(self) -> dict[str, Numbers]:
         """Return what the transaction added to each group of columns, and the rows that it closed. Empty groups are absent."""
@@ -797,7 +797,7 @@ class Composer:
                 if ver < self.mark.versions or ver in versions
             ]
 
-    # ------------------------------------------------------------------ how each list is written
+    # ------------------------------------------------------------------ the lists of a line
 
     def _bodies(self, column: Sequence[int], rows: Numbers) -> Numbers:
         """Return the numbers, in the line, of the bodies whose places are in these rows of a column."""

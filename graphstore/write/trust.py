@@ -80,7 +80,7 @@ class Trust:
         return rank(self.ranks, source, author) > mine
 
     def guard(self, ent: int, periods: Iterable[Period] | None = None) -> None:
-        """Raise ConflictError if somebody who ranks higher than the writer recorded what is believed of an entity. `periods`: None for all of it."""
+        """Raise ConflictError if an author or source that ranks higher than the writer recorded what is believed of an entity. `periods`: None for all of it."""
         if not self.ranks:
             return
         index, now = self.index, self.index.now_of[ent]

@@ -106,14 +106,14 @@ class Undoing:
         for ent in sorted({index.r_ent[row] for row in self.done.closed}):
             bounds.enforce(ent)
 
-    # ------------------------------------------------------------------ what it did
+    # ------------------------------------------------------------------ effects of the transaction
 
     def _done(self) -> _Done:
         index, of = self.index, self.of
         rows, link_rows = index.rows_at(of), index.link_rows_at(of)
         return _Done(list(rows), *index.closed_at(of), list(link_rows), index.taken_at(of))
 
-    # ------------------------------------------------------------------ whether it may be
+    # ------------------------------------------------------------------ refusals
 
     def _nearest(self) -> str:
         """Return a sentence with the transactions before and after the instant."""

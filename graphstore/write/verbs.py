@@ -204,7 +204,7 @@ class Fold(Verb[Node]):
             raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
 
     def apply(self, act: Act) -> Node:
-        """Link the summary to what it sums up, as that was then. Existing `derived_from` links stay as they are."""
+        """Link the summary to the things that it sums up, in their state at that time. Existing `derived_from` links stay as they are."""
         work, into = act.work, self.into
         if not isinstance(into, (str, Node)):
             into = AddNode("summary", into, reason=self.reason).perform(act)
