@@ -1,7 +1,7 @@
 """Find what stands at a coordinate and is shaky, and why: what it rests on, and what became of that.
 
-The rows of `shaky` name the shaky things. The reasons follow from the facts that the writer of these rows uses, as of the coordinate's tx. Falls are followed from what was
-invalidated to what rests on it, latest fall first. Nothing depends on how operations were grouped into transactions.
+A fall is the invalidation of a thing on which others rest. The rows of `shaky` name the shaky things. The reasons follow from the facts that the writer of these rows uses,
+as of the coordinate's tx: each fall is followed to what rests on it, latest first. How operations were grouped into transactions has no effect.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _foundations(point: Point, entities: Sequence[int]) -> dict[int, tuple[Found
 
 
 def _fallen(facts: FactsAt, entities: Sequence[int]) -> dict[tuple[int, int], Fall | None]:
-    """Return the links by which things rest on others now, as (thing, link). Each has the last fall of the other thing that counts for it."""
+    """Return the links by which things rest on others here, as (thing, link). Each has the last fall of the other thing that counts for it."""
     facts.grounds.load(entities)
     dependants = _dependants(facts, entities)
     found: dict[tuple[int, int], Fall | None] = {
@@ -188,7 +188,7 @@ def _fallen(facts: FactsAt, entities: Sequence[int]) -> dict[tuple[int, int], Fa
 
 
 def _dependants(facts: FactsAt, entities: Iterable[int]) -> dict[int, list[Ground]]:
-    """Return the links by which some things rest on others now, by the other thing, with the dependant as `other`. Also reads the falls of the other things."""
+    """Return the links by which some things rest on others here, by the other thing, with the dependant as `other`. Also reads the falls of the other things."""
     found: dict[int, list[Ground]] = {}
     for ent in entities:
         for ground in facts.grounds[ent]:
@@ -201,7 +201,7 @@ def _dependants(facts: FactsAt, entities: Iterable[int]) -> dict[int, list[Groun
 def _here(
     facts: FactsAt, dependants: dict[int, list[Ground]]
 ) -> dict[int, tuple[list[Period], list[Ground]]]:
-    """Return the query for the falls of foundations at this instant."""
+    """Return the query for the falls of foundations at this valid time."""
     here = [(facts.valid, facts.valid + 1)]
     return {base: (here, grounds) for base, grounds in dependants.items()}
 
