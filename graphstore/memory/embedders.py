@@ -1,7 +1,7 @@
-"""Embedders that are ready to use, each an extra of the package, and the one a store is set to: then all it says is found by its meaning too.
+"""Embedders that are ready to use, each an extra of the package, and the embedder setting of a store, by which its texts are found by meaning too.
 
-A small model in a wheel, models that run here, and services that speak as OpenAI does. Any function of a list of texts that gives an array (n, d) will do
-as well; these only spare the writing.
+There are a small model in a wheel, models that run locally, and services with OpenAI's interface. Any function from a list of texts to an array (n, d)
+works as well.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def embedding(store: Store) -> Embedding:
 
 
 def lend(store: Store, embed: Embedder | None) -> None:
-    """Use this embedder instead of the one the store is set to, for as long as it is open here, on its branches too. Raises InvalidError for what is none."""
+    """Use this embedder instead of the store's setting while the store is open here, on its branches too. Raises InvalidError if it is not callable."""
     registry.only_here(store, "an embedder of your own", "Give its name instead: set_embedder(store, name).")
     if embed is not None and not callable(embed):
         raise InvalidError.choice("embedder", embed, NAMES)
@@ -87,7 +87,7 @@ def lend(store: Store, embed: Embedder | None) -> None:
 
 
 def use(store: Store, embedder: str | Embedder) -> None:
-    """Set a store to an embedder by its name; a function, and any where the store is only read, is lent to this opening."""
+    """Set a store's embedder by name. A function, or any embedder for a read-only store, is only lent to this opening."""
     if isinstance(embedder, str) and (isinstance(store, registry.Elsewhere) or not store.read_only):
         set_embedder(store, embedder)
     else:
@@ -95,7 +95,7 @@ def use(store: Store, embedder: str | Embedder) -> None:
 
 
 def asked(view: Reader, text: str) -> QuestionMeaning:
-    """What a text means to the embedder of the view's store, if there is one. Call it before the store's lock is taken."""
+    """Return the meaning of a text to the embedder of the view's store, if it has one. Call it before the store's lock is taken."""
     try:
         return QuestionMeaning(vector_search.serving(view, _made), text)
     except GraphStoreError as error:
@@ -103,7 +103,7 @@ def asked(view: Reader, text: str) -> QuestionMeaning:
 
 
 def newest(view: Reader) -> Meanings | None:
-    """The vectors of the store's embedder, whether they serve yet or not."""
+    """Return the vectors of the store's newest embedder, also while the one before still serves."""
     return vector_search.newest(view, _made)
 
 
@@ -113,7 +113,7 @@ def _made(name: str) -> Embedder:
 
 
 class _LoadedModel:
-    """A model with what memory wants to know of it."""
+    """A model with the attributes that memory reads: `model`, `dimension` and `batch`."""
 
     def __init__(self, model: str, dimension: int | None, batch: int, embed: Any) -> None:
         self.model, self.dimension, self.batch = model, dimension, batch
@@ -127,22 +127,22 @@ class _LoadedModel:
 
 
 def wordllama() -> Embedder:
-    """Vectors of 256 numbers from word vectors that lie in the wheel of the package `wordllama`: needs no network and no GPU, 16 MB.
+    """Return an embedder with vectors of 256 numbers, from word vectors in the wheel of the package `wordllama`. It needs no network and no GPU, and 16 MB.
 
     Raises InvalidError without the extra `wordllama`.
     """
     with _root_logger_as_it_is():
         package = _extra("wordllama")
-    # its tokenizer is beside the weights, under a name that only a cache folder is searched by
+    # Its tokenizer is next to the weights, under a name that is only searched for in a cache folder.
     here = Path(package.__file__).parent
     model = package.WordLlama.load(dim=256, cache_dir=here, disable_download=True)
     return _LoadedModel("wordllama/l2_supercat_256", 256, 256, model.embed)
 
 
 def fastembed(model: str = "BAAI/bge-small-en-v1.5", **options: Any) -> Embedder:
-    """A model of the package `fastembed`, run here by ONNX; fetched when it is not there yet. `options` are those of its `TextEmbedding`.
+    """Return a model of the package `fastembed`, run locally by ONNX and downloaded if missing. `options` are those of its `TextEmbedding`.
 
-    Raises InvalidError without the extra `fastembed`, and for a model that it does not know or cannot fetch.
+    Raises InvalidError without the extra `fastembed`, and for a model that is unknown or cannot be downloaded.
     """
     package = _extra("fastembed")
     try:
@@ -160,10 +160,10 @@ def openai(
     dimension: int | None = None,
     **options: Any,
 ) -> Embedder:
-    """A model behind an interface such as OpenAI's, through its own client; without `base_url` and `api_key` the client's environment variables count.
+    """Return a model behind an OpenAI-compatible interface, through OpenAI's client. Its environment variables replace a missing `base_url` or `api_key`.
 
-    `dimension`: asked of models that can be cut. Other `options` are those of the client, such as `timeout`. Raises InvalidError without the extra `openai` and
-    without a key.
+    `dimension` is requested from models whose vectors can be shortened. Other `options` are those of the client, such as `timeout`. Raises InvalidError
+    without the extra `openai` and without a key.
     """
     text_of("model", model)
     package = _extra("openai")
@@ -174,7 +174,7 @@ def openai(
     cut = {} if dimension is None else {"dimensions": at_least_one("dimension", dimension)}
 
     def embed(texts: list[str]) -> list[list[float]]:
-        # an empty text is refused by the service
+        # The service refuses an empty text.
         inputs = [text if text.strip() else " . " for text in texts]
         found = client.embeddings.create(model=model, input=inputs, encoding_format="float", **cut)
         return [each.embedding for each in sorted(found.data, key=lambda each: each.index)]
@@ -183,7 +183,7 @@ def openai(
 
 
 def named(name: str) -> Embedder:
-    """An embedder by name, and after a colon its model: `wordllama`, `fastembed:BAAI/bge-small-en-v1.5`, `openai:text-embedding-3-small`.
+    """Return an embedder by name, with its model after a colon: `wordllama`, `fastembed:BAAI/bge-small-en-v1.5`, `openai:text-embedding-3-small`.
 
     Raises InvalidError for an unknown one.
     """
@@ -197,7 +197,7 @@ def named(name: str) -> Embedder:
 
 
 def _extra(package: str) -> Any:
-    """The package of the extra of that name."""
+    """Import the package of the extra with that name. Raises InvalidError if it is not installed."""
     try:
         return import_module(package)
     except ImportError:
@@ -208,7 +208,7 @@ def _extra(package: str) -> Any:
 
 @contextmanager
 def _root_logger_as_it_is() -> Iterator[None]:
-    """What a package sets up of the program's logging while it is imported is taken back."""
+    """Restore the root logger after the block: a package may configure it while it is imported."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:

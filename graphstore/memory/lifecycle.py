@@ -1,6 +1,6 @@
-"""Evicts what memory lets go of: chunks whose time is over, the oldest where there are more than the cap allows, and events past their retention.
+"""Evict expired chunks, the oldest chunks beyond the cap, and events past their retention.
 
-What is due is decided first and can be looked at; then the store evicts it, as it would anything: contents and vectors go, tombstones stay.
+What is due is decided first and can be inspected. The store then evicts it as by any eviction: contents and vectors go, tombstones stay.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def due(store: Store, now: TimeLike | None = None) -> Due:
 
 
 def _old(store: Store, at: Instant) -> list[str]:
-    """The events older at an instant than the days the store keeps: a store that is open for long forgets them too."""
+    """Return the events older at an instant than the days the store keeps. A store that is open for long evicts them too."""
     kept = store.setting(RETENTION)
     if not isinstance(store, GraphStore) or not kept or kept["days"] is None or not store._is_settled():
         return []
@@ -106,13 +106,13 @@ class _Chunk(NamedTuple):
 
 
 def _chunks(found: Iterable[retention.KindContent], layers: Mapping[str, Layer]) -> list[_Chunk]:
-    """Those that are of a layer, in their order."""
+    """Return the chunks that belong to a layer, in their order."""
     layered = ((each, tables.of_scope(layers, each.scope)) for each in found)
     return [_Chunk(each.born, each.name, layer) for each, layer in layered if layer is not None]
 
 
 def _elsewhere(store: GraphStore) -> Iterator[_Chunk]:
-    """The chunks that only branches know, deleted ones too: what is over is to be in no file. A transaction that is open waits for the next tick."""
+    """Yield the chunks that only branches have, also deleted ones: no file may keep expired chunks. In an open transaction there are none."""
     for defined, found in store._contents_elsewhere(CHUNK, LAYERS):
         yield from _chunks(found, tables.table(defined))
 

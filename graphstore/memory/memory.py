@@ -1,7 +1,7 @@
-"""Remembers chunks of text in layers, each once, and recalls them by words, by meaning and by links.
+"""Remember chunks of text in layers, each once, and recall them by words, by meaning and by links.
 
-A chunk is an ordinary node of kind `chunk`: its scope says the layer and whose it is, its id follows from its source and its text. So it is
-superseded, revised, retracted, linked and forgotten like any other, and seen at every coordinate.
+A chunk is an ordinary node of kind `chunk`. Its scope names the layer and the user; its id is a hash of its source and its text. A chunk can therefore be
+superseded, revised, retracted, linked and forgotten like any other node, and read at every coordinate.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ __all__ = [
     "recollect",
 ]
 
-LAYERS = "layers"  # the setting: the layers of the store's own
-CAP = "memory_cap"  # the setting: how many chunks are kept
+LAYERS = "layers"  # setting: the layers that the store defines
+CAP = "memory_cap"  # setting: the largest number of chunks
 MOST_CHUNKS = 50_000
-SOON = 86_400_000_000  # microseconds: what expires within a day
+SOON = 86_400_000_000  # microseconds: one day; a chunk that expires within it counts as expiring
 FIELDS = ("text", "layer", "source", "user", "thread", "valid_from", "key", "tags", "metadata")
 
 
@@ -62,17 +62,17 @@ class MemoryHit(Hit):
 
     @property
     def source(self) -> str | None:
-        """Where it is from; begins with the layer's prefix."""
+        """Return the source of the chunk; it begins with the layer's prefix."""
         return self.node.source
 
     @property
     def valid_from(self) -> datetime:
-        """Since when it holds."""
+        """Return the instant from which it holds."""
         return self.node.valid_from
 
     @property
     def valid_to(self) -> datetime | None:
-        """Until when it holds; None: no end is known."""
+        """Return the instant until which it holds; None if no end is known."""
         return self.node.valid_to
 
 
@@ -102,7 +102,7 @@ class MemoryStats(Value):
 
 @dataclass(frozen=True, slots=True)
 class _CheckedChunk:
-    """What is to be remembered, checked."""
+    """Holds the checked fields of a chunk to be remembered."""
 
     text: str
     layer: Layer
@@ -116,17 +116,17 @@ class _CheckedChunk:
 
     @property
     def scope(self) -> str:
-        """Of which layer, and whose: a slot of one user is not another's."""
+        """Return the layer's prefix with the user: a slot of one user is not another's."""
         return self.layer.prefix + self.user
 
     @property
     def content(self) -> Json:
-        """What is known beside the text."""
+        """Return the content of the node: user, thread and metadata, without those that are None."""
         values = {"user": self.user or None, "thread": self.thread, "metadata": self.metadata or None}
         return {name: value for name, value in values.items() if value is not None}
 
     def id(self, again: int) -> str:
-        """16 hex characters of the text, where and by whom; `again`: how often it had ceased to hold before."""
+        """Return a hash of 16 hex characters over the text, its source, user, thread and key. `again`: how many earlier nodes with this text no longer hold."""
         parts = (self.source, self.user, self.thread or "", self.key or "", str(again), self.text)
         return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
 
@@ -151,11 +151,11 @@ def set_cap(store: Store, cap: int) -> None:
 
 
 class Memory:
-    """The layered memory of a store. Make as many as you like: all there is to know is in the store.
+    """The layered memory of a store. Objects are cheap: all state is in the store.
 
-    `embed` turns a list of texts into an array (n, d): then texts are recalled by meaning too. It may name its `model`, its `dimension` and how many texts it
-    likes at once, `batch`; without a model it goes by its name. `layers`: layers of your own, kept in the store as by `define_layer`. `cap`: how many chunks are
-    kept at most, kept in the store too (50,000 by default).
+    `embed` turns a list of texts into an array (n, d); texts are then recalled by meaning too. It may have the attributes `model`, `dimension` and `batch`
+    (texts per call); without `model`, its name is used. `layers`: layers of your own, stored as by `define_layer`. `cap`: the largest number of chunks,
+    stored too (default 50,000).
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Memory:
 
     @property
     def layers(self) -> dict[str, Layer]:
-        """The layers there are, by name."""
+        """Return the layers by name."""
         return layers(self._store)
 
     @registry.method("memory", "write", lambda store: Memory(store))
@@ -201,7 +201,7 @@ class Memory:
 
     @property
     def cap(self) -> int:
-        """How many chunks are kept at most: the oldest that are not permanent go first, with the daily tick."""
+        """Return the largest number of chunks. The daily tick evicts the oldest that are not permanent beyond it."""
         return cap(self._store)
 
     # ------------------------------------------------------------------ remembering
@@ -254,7 +254,7 @@ class Memory:
         return nodes
 
     def _prepare(self, meanings: Meanings, texts: list[str]) -> None:
-        """Embed before anything is written. The texts are kept all the same when the embedder fails: it is found by its words until it has a vector."""
+        """Embed the texts before anything is written. If the embedder fails, the texts are stored all the same and are found by their words."""
         try:
             meanings.prepare(texts)
         except GraphStoreError:
@@ -265,10 +265,10 @@ class Memory:
             )
 
     def reembed(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed every chunk that has no vector of this embedder's model yet (of a memory without one: all that has none of the store's embedder), and
-        remove the vectors of other models. Gives how many.
+        """Embed every chunk that has no vector of this embedder's model yet (without one: every text that has none of the store's embedder), and remove the
+        vectors of other models. Return the number embedded.
 
-        Each batch is kept when it is done, so it may be interrupted and goes on where it was. `progress` is called with (done, total). Raises what the embedder raises.
+        Each batch is stored when done; a later call continues there. `progress` is called with (done, total). Raises what the embedder raises.
         """
         registry.only_here(self._store, "reembed()", "The server makes vectors when it is searched.")
         self._store._writable()
@@ -309,7 +309,7 @@ class Memory:
         )
 
     def _restated(self, chunk: _CheckedChunk) -> bool:
-        """Whether the slot of a chunk says the same already: then it is confirmed, and no new one made."""
+        """Return True if the slot of a chunk already holds the same text and content. The node is then confirmed instead of added."""
         if chunk.key is None:
             return False
         with self._store.reading(is_narrow=True) as sight:
@@ -417,7 +417,7 @@ def recollect(
 
 
 class _Lens:
-    """What may be recalled: chunks of some scopes, of a thread or of none, and whatever is no chunk."""
+    """Restricts recall to chunks of some scopes and of a thread or of no thread. Nodes of other kinds pass."""
 
     def __init__(
         self, wanted: Callable[[str], bool] | None, thread: str | None, question: QuestionMeaning
@@ -426,11 +426,11 @@ class _Lens:
 
     @property
     def note(self) -> str:
-        """How it searched, and what it could not compare."""
+        """Return how the search was done, and what could not be compared."""
         return self._question.note
 
     def seen(self, sight: Sight) -> Callable[[int], bool] | None:
-        """Which entities may be found and passed."""
+        """Return the test of which entities may be found and passed through; None if all may."""
         if self._wanted is None and self._thread is None:
             return None
         scope_of = sight.scope_of
@@ -449,14 +449,14 @@ class _Lens:
         return fits
 
     def nearest(self, sight: Sight, most: int, fits: Callable[[int], bool] | None) -> Mapping[int, float]:
-        """The chunks nearest in meaning."""
+        """Return the chunks nearest in meaning."""
         return self._question.nearest(sight, most, fits, CHUNK, self._wanted, self._thread)
 
 
 def _scopes(
     layers: Mapping[str, Layer], names: Iterable[str] | str | None, user: str | None
 ) -> Callable[[str], bool] | None:
-    """Which scopes are asked for; None: all."""
+    """Return the test of whether a scope is wanted; None if all are."""
     optional_text("user", user)
     if names is None and user is None:
         return None
@@ -476,7 +476,7 @@ def _thread(sight: Sight, ent: int) -> str | None:
 
 
 def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _CheckedChunk:
-    """What is asked to be remembered, checked."""
+    """Return the requested chunk, checked. Raises InvalidError."""
     if not isinstance(asked, Mapping):
         raise InvalidError(f"{asked!r} is no mapping. Give one such as {{'text': …, 'layer': 'soul'}}.")
     if unknown := sorted(str(name) for name in asked.keys() - set(FIELDS)):

@@ -1,6 +1,6 @@
-"""Recalls what a text calls to mind. A search finds the seeds, their links lead on from them, and the two rankings become one.
+"""Recall what a text brings to mind: a search finds seeds, links are followed from them, and the rankings are combined.
 
-The way of a question: words → seeds that stand at the coordinate → paths from them → activation → ranks fused → hits, each with the path it came by.
+The steps of a question: words → seeds that stand at the coordinate → paths from them → activation → combined ranks → hits, each with its path.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from graphstore.view.weighing import Weights
 __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "spread"]
 
 MOST_HOPS = 4
-"""Paths grow tenfold with each hop."""
+"""The largest `hops`: the number of paths grows tenfold with each hop."""
 DIRECTIONS = ("out", "in", "both")
 OTHER_SCOPES = "other scopes"
-"""In `Recalled.elsewhere`: what stands in scopes that were not asked."""
+"""The key in `Recalled.elsewhere` of things that stand in scopes outside the filter."""
 _LINE = 96
-_LOOKED_AT = 50  # things that do not stand, when nothing that stands answers
+_LOOKED_AT = 50  # things that do not stand, examined when no standing thing is a strong answer
 
 T = TypeVar("T", bound=Hashable)
 L = TypeVar("L")
@@ -73,17 +73,17 @@ class Hit(Value):
 
     @property
     def standing(self) -> Standing:
-        """How it stands at the coordinate."""
+        """Return the standing at the coordinate."""
         return self.node.standing
 
     @property
     def since(self) -> datetime:
-        """Since when it holds, or when it happened."""
+        """Return the instant from which it holds, or at which it happened."""
         return self.node.occurred_at if isinstance(self.node, Event) else self.node.valid_from
 
     @property
     def until(self) -> datetime | None:
-        """Until when it holds; None: no end is known."""
+        """Return the instant until which it holds; None if no end is known."""
         return None if isinstance(self.node, Event) else self.node.valid_to
 
     def __str__(self) -> str:
@@ -128,21 +128,21 @@ class Recalled(Value):
 
 
 class Lens(Protocol):
-    """What a module that recalls adds of its own. It is asked while the store's lock is held."""
+    """The interface by which a module adapts a recall. Its methods are called while the store's lock is held."""
 
     @property
     def note(self) -> str:
-        """How it searched, for the answer's note."""
+        """Return how the search was done, for the answer's note."""
 
     def seen(self, sight: Sight) -> Callable[[int], bool] | None:
-        """Which entities may be found, and be passed on the way; None: all."""
+        """Return the test of which entities may be found and passed through; None if all may."""
 
     def nearest(self, sight: Sight, most: int, fits: Callable[[int], bool] | None, /) -> Mapping[int, float]:
-        """The entities nearest in meaning among what stands, is seen and fits, with how near, best first."""
+        """Return the entities nearest in meaning among those that stand, are seen and fit, with their scores, best first."""
 
 
 class Reached(NamedTuple, Generic[T, L]):
-    """A thing that paths lead to: their sum, and the path that brings most, from which seed."""
+    """A thing reached by paths: the sum of their activation, and the strongest path with its seed."""
 
     activation: float
     seed: T
@@ -210,7 +210,7 @@ def recall(
 
 
 class _LinkWalk(NamedTuple):
-    """How the links of what was found are followed."""
+    """Holds how links are followed from the seeds."""
 
     hops: int
     fan_out: int
@@ -230,7 +230,7 @@ def _standing(
     decay: Decay | None,
     lens: Lens,
 ) -> Recalled:
-    """What a text calls to mind among what stands."""
+    """Return what a text brings to mind among what stands."""
     weigh = None if decay is None else Weights(sight, decay).weight_of
     seen = _seen(sight, lens)
     pool = max(k, ranking.POOL)
@@ -252,7 +252,7 @@ def _standing(
         meant = _meant(sight, lens, k, weigh, fits)
     order = _ordered(sight, found, meant, reached, fits)
     says = dict(zip(order.best, found.coverages(order.best), strict=True))
-    led_to = (order.meaning, order.ways, order.gained)  # by something else than a word that says little
+    led_to = (order.meaning, order.ways, order.gained)  # found by something other than a word of low weight
     shown = [ent for ent in order.best if says[ent] >= FLOOR or any(ent in each for each in led_to)]
     weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
     hits = tuple(_hit(sight, ent, found, order, weight, says[ent]) for ent, weight in weights.items())
@@ -313,7 +313,7 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
         if filters != Filters() and not words(remaining(text)):
             return _listed_ever(sight, text, k, filters, seen)
         fits, standing = filters.fitting(sight), filters.standing - {ANY}
-        found = sight.found(text, 1)  # for what its words weigh here
+        found = sight.found(text, 1)  # gives the weights of the words here
         best: dict[int, Hit] = {}
         passed: set[int] = set()
         for ent, number, score in sight.found_ever(text, filters.kind):
@@ -332,13 +332,13 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
 
 
 def _seen(sight: Sight, lens: Lens | None) -> Callable[[int], bool]:
-    """Which entities may be found, and be passed on the way. A message that was not authorized never is."""
+    """Return the test of which entities may be found and passed through. It never admits an unauthorized message."""
     seen, admitted = None if lens is None else lens.seen(sight), sight.admitted()
     return admitted if seen is None else lambda ent: seen(ent) and admitted(ent)
 
 
 def _listed_ever(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool]) -> Recalled:
-    """The newest `k` things ever recorded that fit, each as the last of its versions that does, where filters are all that is asked."""
+    """Return the newest `k` things ever recorded that fit, each as its last fitting version. Used when the question has only filters."""
     index, fits = sight.index, filters.fitting(sight)
     held: dict[int, tuple[int, str, int, int]] = {}
     for ver in sight.versions_ever():
@@ -362,7 +362,7 @@ def _listed_ever(sight: Sight, text: str, k: int, filters: Filters, seen: Callab
 
 
 def _listed(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool]) -> Recalled:
-    """The newest `k` things that stand and fit, where filters are all that is asked."""
+    """Return the newest `k` things that stand and fit. Used when the question has only filters."""
     index, fits = sight.index, filters.fitting(sight)
     held: list[tuple[int, str, int]] = []
     for ent in _asked(sight, filters):
@@ -379,7 +379,7 @@ def _listed(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[i
 
 
 def _asked(sight: Sight, filters: Filters) -> Iterable[int]:
-    """All that is known of the kinds or else of the scopes that are asked for."""
+    """Yield all known entities of the wanted kinds, or else of the wanted scopes."""
     both = (False, True)
     if filters.kind:
         return (ent for events in both for ent in sight.of_kinds(filters.kind, events))
@@ -392,7 +392,7 @@ def _fitted(thing: Node | Event) -> Hit:
 
 
 def _with_plans(hits: Sequence[Hit], plans: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Put plans that are a strong answer after the last hit that is one, and the others at the end. The order of the hits stays."""
+    """Insert plans that are a strong answer after the last strong hit, and the others at the end. The order of the hits stays."""
     strong = max((place for place, hit in enumerate(hits, 1) if hit.strength == "strong"), default=0)
     sure: list[Hit] = []
     unsure: list[Hit] = []
@@ -406,7 +406,7 @@ _UNRANKED = {
     **dict.fromkeys(("score", "text_score", "spread_score", "vector_score"), 0.0),
     "path": (), "weight": 1.0, "coverage": 0.0, "strength": "weak", "matched": (), "snippet": "",
 }  # fmt: skip
-"""The fields of a hit that no ranking has, in their order."""
+"""The fields of a hit for which there is no ranking, in their order."""
 
 
 def _made_hit(thing: Node | Event, **found: Any) -> Hit:
@@ -414,7 +414,7 @@ def _made_hit(thing: Node | Event, **found: Any) -> Hit:
 
 
 def _says(sight: Sight, found: Matches, thing: Node | Event, share: float, is_named: bool = False) -> Json:
-    """Return the fields of a hit about what a thing says itself of the question."""
+    """Return the fields of a hit that say how well a thing's own text answers the question."""
     words_said = said(sight.core.search.analyzer, found.question.terms, text_of_thing(thing))
     return {
         "coverage": round(share, 4),
@@ -427,7 +427,7 @@ def _says(sight: Sight, found: Matches, thing: Node | Event, share: float, is_na
 def _plans(
     sight: Sight, found: Matches, filters: Filters, seen: Callable[[int], bool], most: int
 ) -> dict[int, Hit]:
-    """Return what begins later than all that is known here and says the question, best first."""
+    """Return what begins later than all that is known here and matches the question, best first."""
     fits, plans = filters.fitting(sight), dict[int, Hit]()
     for ent, number, score in sight.planned(found.question.text, filters.kind):
         if ent in plans or not seen(ent) or (not filters.kind and ranking.says_again(sight, ent)):
@@ -445,8 +445,8 @@ def _plans(
 def _elsewhere(
     sight: Sight, found: Matches, filters: Filters, seen: Callable[[int], bool], passed: set[int]
 ) -> dict[str, int]:
-    """How many things that do not stand here say the question, by how they stand, and how many stand in scopes that were not asked; of very many, among
-    those that say it best. `passed`: those that are not looked at."""
+    """Count the matching things that do not stand, by standing, and those that stand in scopes outside the filter. Only the best matches are examined;
+    `passed` are skipped."""
     index, fits = sight.index, filters._replace(scope=frozenset()).fitting(sight)
     many: dict[str, int] = {}
     for ent, number, _ in sight.found_ever(found.question.text, filters.kind, fallen=not filters.scope):
@@ -466,7 +466,7 @@ def _elsewhere(
 
 
 def text_of_thing(thing: Node | Event) -> str:
-    """What a thing says: its statement, then what else its content says."""
+    """Return the text of a thing: its statement, then the rest of its content."""
     if isinstance(thing, Event):
         return thing.description
     body = {"text": given_text(thing.content, thing.text), "content": thing.content, "tags": thing.tags}
@@ -485,7 +485,7 @@ def _mention(sight: Sight, found: Matches, ent: int, number: int, score: float, 
 
 
 def _seeds(found: Matches, meant: Mapping[int, float], k: int) -> dict[int, float]:
-    """What paths start from: the `k` best of what the text and the meaning found, each with the better of its two shares."""
+    """Return the starts of paths: the `k` best by text and those by meaning, each with the better of its two shares."""
     best = (found.matches[0][1] if found.matches else 0.0) or 1.0
     seeds = {ent: score / best for ent, score in found.matches[:k]}
     for ent, score in ranking.shares(meant).items():
@@ -500,14 +500,12 @@ def _meant(
     weigh: Callable[[int], float] | None,
     fits: Callable[[int], bool],
 ) -> Mapping[int, float]:
-    """The `k` things nearest in meaning that fit, with how near, best first."""
+    """Return the `k` things nearest in meaning that fit, with their scores, best first."""
     if weigh is None:
         return lens.nearest(sight, k, fits)
     weighed: dict[int, float] = {}
     asked = k
-    while (
-        True
-    ):  # a weight is at most 1, so what is farther than the last one wins over none of those that are nearer
+    while True:  # a weight is at most 1: beyond the last one, nothing can beat the k best
         near = lens.nearest(sight, asked, fits)
         weighed |= {
             ent: score * weigh(ent) for ent, score in near.items() if score > 0 and ent not in weighed
@@ -535,7 +533,7 @@ def _refuse_bad(text: object, k: object, walk: _LinkWalk, rrf: object, decay: ob
 
 
 def _ranks_of(ranking: Iterable[T]) -> dict[T, int]:
-    """The place of each thing in a ranking, from 1."""
+    """Return the rank of each thing in a ranking, from 1."""
     return {thing: rank for rank, thing in enumerate(ranking, 1)}
 
 
@@ -549,7 +547,7 @@ def _fitting(
     weigh: Callable[[int], float] | None,
     seen: Callable[[int], bool],
 ) -> tuple[Matches, Callable[[int], bool]]:
-    """What is found of what is wanted, saying what the text asks to be said, and which entities may be hits."""
+    """Return the matches that may be hits, and the test of which entities may be. Search again if some found ones may not."""
     kind, wanted, chosen, standing = sight.kind, filters.kind, filters.fitting(sight), filters.standing
 
     def fits(ent: int) -> bool:
@@ -568,7 +566,7 @@ def _fitting(
 
 
 class _Order(NamedTuple):
-    """All that was found, best first, and what each is worth by what."""
+    """Holds everything found, best first, and each thing's score by words, meaning, links and gains."""
 
     best: list[int]
     worth: dict[int, float]
@@ -578,7 +576,7 @@ class _Order(NamedTuple):
     beside: dict[int, int]
     gained: Mapping[int, float]
     ranks: tuple[Mapping[int, int], ...]
-    """By words, by links, by meaning: the place of each thing, from 1."""
+    """The rank of each thing by words, by links and by meaning, from 1."""
 
 
 def _ordered(
@@ -588,7 +586,7 @@ def _ordered(
     reached: Mapping[int, Reached[int, int]],
     fits: Callable[[int], bool],
 ) -> _Order:
-    """What was found, by what it is worth: the sum of its shares and gains."""
+    """Order what was found by its worth: the sum of its shares and gains."""
     text = dict(found.matches)
     meaning = {ent: score for ent, score in meant.items() if fits(ent)}
     ways = {ent: each for ent, each in reached.items() if fits(ent)}
@@ -597,7 +595,7 @@ def _ordered(
     greatest = max(text.values(), default=0.0) or 1.0
     by_words = {
         ent: score / greatest for ent, score in text.items()
-    }  # what decay left nothing of is found still
+    }  # what decay reduced to zero is still found
     beside = ranking.worth(sight, found, fits)
     worth = ranking.woven(
         (
@@ -641,10 +639,10 @@ def spread(
     hops: int = 2,
     hop_weight: float = 0.5,
 ) -> dict[T, Reached[T, L]]:
-    """What the paths from `seeds` activate, by at least one hop; a path comes to no thing twice.
+    """Return what the paths from `seeds` activate, by at least one hop. A path visits no thing twice.
 
-    `strongest(thing)` gives the links to follow from a thing, each with the thing it leads to, the strongest first; `degree` how many it has in all. Among paths
-    that bring the same, the first found is kept: that of the earlier seed, then of the stronger links.
+    `strongest(thing)` returns the links to follow from a thing, each with the thing it leads to, strongest first. `degree` returns the number of all its
+    links. Among paths that add the same activation, the first found is kept: the earlier seed first, then the stronger links.
     """
     found: dict[T, Reached[T, L]] = {}
     damped: dict[T, float] = {}
@@ -667,16 +665,16 @@ def spread(
             if len(further) < hops:
                 walk_from(seed, further, (*way, thing), brought)  # noqa: F821 (deleted below, when all are done)
 
-    most: dict[T, float] = {}  # what the path kept brings
+    most: dict[T, float] = {}  # activation of the path that is kept
     if hops > 0:
         for seed, energy in seeds.items():
             walk_from(seed, (), (seed,), energy)
-    del walk_from  # it holds itself, and what it was called with
+    del walk_from  # it refers to itself, and so to its arguments
     return found
 
 
 def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
-    """Reciprocal rank fusion: each thing's sum of 1 / (rrf + its rank) over the rankings it is in, the first rank being 1."""
+    """Return the reciprocal rank fusion: for each thing the sum of 1 / (rrf + rank) over its rankings; ranks begin at 1."""
     fused: dict[T, float] = {}
     for each in rankings:
         for rank, thing in enumerate(each, 1):
@@ -687,7 +685,7 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
 def _note(
     text: str, found: Matches, note: str, elsewhere: Mapping[str, int], named: Container[str] = ()
 ) -> str:
-    """How it was searched, and what of the text is nowhere. `named`: ids of what was found, in lower case."""
+    """Return how the search was done, and which words of the text occur nowhere. `named`: ids of the hits, in lower case."""
     listed = ", ".join(
         f"{many} {standing}" for standing, many in elsewhere.items() if standing != OTHER_SCOPES
     )
