@@ -1,4 +1,4 @@
-"""What an agent is given before it answers: files, scratchpads, observations, memory. It knows nothing of the interfaces."""
+"""The context of an agent before it answers: files, scratchpads, observations, memory. It does not depend on the interfaces."""
 
 from __future__ import annotations
 

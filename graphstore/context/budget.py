@@ -1,6 +1,6 @@
-"""What of a context fits into a budget: each section has a floor and a ceiling, shares of the budget that are settings of the store.
+"""Choose what of a context fits into a budget. Each section has a floor and a ceiling: shares of the budget, which are settings of the store.
 
-What an agent cannot do without goes last: the question, the exchange before it, and observations of HIGH priority.
+Three things are left out last: the question, the exchange before it, and observations of HIGH priority.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ TITLES: dict[Name, str] = {
     "memory": "Retrieved memory",
     "conversation": "Conversation",
 }
-STABLE = tuple(TITLES)[:4]  # the sections that make the stable prefix
+STABLE = tuple(TITLES)[:4]  # the sections of the stable prefix
 _REST = tuple(TITLES)[4:]
 Counting = Callable[[str], int]
 FADED, PLAIN, LASTING, EXCHANGE, QUESTION = range(5)
-"""How much a part matters: an old LOW observation, any, a HIGH observation, the last exchange, the question."""
-_CUT = {EXCHANGE: 12, QUESTION: 5}  # a message that stays has one so-manieth of the budget at most
-_SHORT = 100  # tokens: no message is cut below
-SHARES = "context_shares"  # the setting: the shares that were set
+"""Tiers of importance: an old LOW observation, any other part, a HIGH observation, the last exchange, the question."""
+_CUT = {EXCHANGE: 12, QUESTION: 5}  # a message of this tier may have at most one n-th of the budget
+_SHORT = 100  # tokens: messages are not cut to fewer
+SHARES = "context_shares"  # setting: the shares that were set
 _DEFAULTS: dict[str, tuple[float, float]] = {
     "identity": (0.05, 0.2),
     "bootstrap": (0.1, 0.4),
@@ -98,8 +98,8 @@ def _share(name: str, value: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is included or left out as a whole. `under`: the heading it stands below; `weight`: the lower is left out first, in its section; `tier`: how
-    much it matters beside that; `says`: the words of it alone."""
+    """A unit that is included or left out as a whole. `under`: its heading; `weight`: within its section the lowest goes first; `tier`: its importance, which
+    counts before the weight; `says`: its own words."""
 
     section: Name
     text: str
@@ -111,7 +111,7 @@ class Part:
 
 
 def section_text(name: Name, parts: Iterable[Part]) -> str:
-    """The parts of a section below its heading; "" where there is none."""
+    """Return the parts of a section below its heading; "" if there are none."""
     lines = [f"# {TITLES[name]}"]
     under: str | None = None
     for part in parts:
@@ -123,14 +123,14 @@ def section_text(name: Name, parts: Iterable[Part]) -> str:
 
 
 def text_of(parts: Sequence[Part], left_out: Mapping[Name, int] | None = None) -> str:
-    """The sections in their order, and at the end how much is missing in them."""
+    """Return the sections in their order, and at the end how many parts of each are missing."""
     joined = "".join(section_text(name, mine) for name, mine in parts_of(parts))
     missing = ", ".join(f"{TITLES[name]} {count:,}" for name, count in (left_out or {}).items() if count)
     return f"{joined}(Left out for want of room: {missing}.)\n" if missing else joined
 
 
 def missing(parts: Sequence[Part], kept: Sequence[Part]) -> dict[Name, list[Part]]:
-    """The parts that are not kept, by section."""
+    """Return the parts that are not kept, by section."""
     gone: dict[Name, list[Part]] = {}
     for part in parts_not_in(parts, kept):
         gone.setdefault(part.section, []).append(part)
@@ -138,17 +138,17 @@ def missing(parts: Sequence[Part], kept: Sequence[Part]) -> dict[Name, list[Part
 
 
 def parts_not_in(parts: Iterable[Part], kept: Iterable[Part]) -> list[Part]:
-    """Those of the parts that are not among the others, in their order."""
+    """Return the parts that are not among `kept`, in their order."""
     there = set(map(_name, kept))
     return [part for part in parts if _name(part) not in there]
 
 
 def fitting(parts: Sequence[Part], most: int, tokens: Counting, shares: Mapping[str, Share]) -> list[Part]:
-    """The parts there is room for in `most` tokens, with a last line that says how many there is none for. `parts` are in the order of the sections.
+    """Return the parts that fit into `most` tokens, with a last line that counts the others. `parts` are in the order of the sections.
 
-    Where not all fits, old observations of LOW priority go first. Then each section is cut to its ceiling, without its HIGH observations and the last
-    messages. Of the first four sections goes what the floors of the others need, whatever is in those: so they do not depend on the question.
-    Then sections are cut to their floors from the last one on, below them, and at the very end go the last exchange and the question.
+    If not all fit, old observations of LOW priority go first. Then each section is cut to its ceiling, without its HIGH observations and the last messages.
+    The first four sections yield what the floors of the others need, whether those use it or not: the prefix must not depend on the question. Then sections
+    are cut to their floors, the last section first, then below them. At the very end the last exchange and the question go.
     """
 
     def whole(some: Sequence[Part]) -> bool:
@@ -167,7 +167,7 @@ def fitting(parts: Sequence[Part], most: int, tokens: Counting, shares: Mapping[
     for name in TITLES:
         goes = [part for part in _by_weight(kept, name) if part.tier <= PLAIN]
         if goes and tokens(goes[-1].text) <= _SHORT:
-            goes.pop()  # its best part stays for now, where that is short
+            goes.pop()  # its best part stays for now if it is short
         kept = _without(kept, goes, _within(name, shares[name].ceiling * most, tokens))
     left = most - sum(_reserved(kept, name, shares[name].floor * most, tokens) for name in _REST)
     first = _order(_of(kept, STABLE), STABLE, most, tokens, shares)
@@ -179,41 +179,41 @@ def fitting(parts: Sequence[Part], most: int, tokens: Counting, shares: Mapping[
 
 
 def _reserved(parts: Iterable[Part], name: Name, floor: float, tokens: Counting) -> float:
-    """What the first sections leave to a section after them: its floor; to a conversation less where there is less of it."""
+    """Return the tokens that the first sections reserve for a later section: its floor, or less for a shorter conversation."""
     if name != "conversation":
         return floor
     return min(floor, tokens(section_text(name, (part for part in parts if part.section == name))))
 
 
 def _within(name: Name, size: float, tokens: Counting) -> Callable[[list[Part]], bool]:
-    """Whether a section of some parts is no larger than so many tokens."""
+    """Return the test of whether a section of some parts has at most `size` tokens."""
     return lambda some: tokens(section_text(name, (part for part in some if part.section == name))) <= size
 
 
 def _order(
     parts: Sequence[Part], names: Sequence[Name], most: int, tokens: Counting, shares: Mapping[str, Share]
 ) -> list[Part]:
-    """The parts in the order they go in: what is above the floors of the sections, from the last section on, HIGH observations after it; then what is below."""
+    """Return the parts in the order in which they are left out: first those above the floors, last section first, HIGH observations last; then those below."""
     above: list[Part] = []
     below: list[Part] = []
     for name in reversed(names):
         mine = [part for part in _by_weight(parts, name) if part.tier <= LASTING]
         there = _without(_of(parts, (name,)), mine, _within(name, shares[name].floor * most, tokens))
-        cut = max(len(parts_not_in(mine, there)) - 1, 0)  # the part that reaches over the floor stays
+        cut = max(len(parts_not_in(mine, there)) - 1, 0)  # the part that crosses the floor stays
         above += mine[:cut]
         below += mine[cut:]
     return [part for some in (above, below) for part in sorted(some, key=lambda part: part.tier == LASTING)]
 
 
 def _without(parts: list[Part], order: Sequence[Part], fits: Callable[[list[Part]], bool]) -> list[Part]:
-    """The parts without the fewest of the beginning of `order` that fit; without all of it where nothing does."""
+    """Leave out the shortest beginning of `order` that makes the rest fit; all of it if nothing does."""
 
     def after(count: int) -> list[Part]:
         return parts_not_in(parts, order[:count])
 
     if fits(parts):
         return parts
-    low, high = 0, len(order)  # leaving out `low` does not fit
+    low, high = 0, len(order)  # leaving out `low` parts is not enough
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(after(middle)) else (middle, high)
@@ -225,7 +225,7 @@ def _noted(parts: Sequence[Part], kept: Sequence[Part]) -> str:
 
 
 def _name(part: Part) -> tuple[Any, ...]:
-    """What tells a part from the others, cut or not."""
+    """Return the identity of a part, the same whether it is cut or not."""
     return part.section, part.weight
 
 
@@ -238,7 +238,7 @@ def _of(parts: Iterable[Part], names: Sequence[Name]) -> list[Part]:
 
 
 def _shortened(part: Part, most: int, tokens: Counting) -> Part:
-    """A part of at most so many tokens: of a longer one the beginning and the end."""
+    """Cut a part to at most `most` tokens; a longer one keeps its beginning and its end."""
     text = part.text
     if tokens(text) <= most:
         return part
@@ -254,8 +254,8 @@ def _shortened(part: Part, most: int, tokens: Counting) -> Part:
 
 
 def said_last(speakers: Sequence[str | None]) -> dict[int, int]:
-    """The tiers of the messages that stay, by place: the last one is the question; of the two who spoke before, the last message each is the exchange.
-    Messages of nobody known are each of somebody else."""
+    """Return the tiers of the messages that stay, by place. The last message is the question; the last messages of the two previous turns are the exchange.
+    Messages without a sender are turns of their own."""
     runs: list[tuple[str | None, int]] = []
     for place, speaker in enumerate(speakers):
         if runs and speaker is not None and runs[-1][0] == speaker:
@@ -266,7 +266,7 @@ def said_last(speakers: Sequence[str | None]) -> dict[int, int]:
 
 
 def parts_of(some: Iterable[Part]) -> Iterator[tuple[Name, list[Part]]]:
-    """The sections in their order, empty ones too, each with its parts."""
+    """Yield each section with its parts, in order; empty sections too."""
     found = list(some)
     for name in TITLES:
         yield name, [part for part in found if part.section == name]

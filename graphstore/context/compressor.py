@@ -1,6 +1,6 @@
-"""A compressor that is a language model behind an address: it says what is worth knowing of messages, and rewrites what was noticed.
+"""A compressor that calls a language model: it condenses messages into observations, and rewrites observations.
 
-What a model says otherwise than it was asked to is left out: nothing of it becomes an observation but lines with a priority.
+Lines of its answer in another format are dropped: only lines with a priority become observations.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from graphstore.values.models import Node
 
 __all__ = ["ChatCompressor"]
 
-PIECE = 24_000  # characters of messages that are asked about at once
-KNOWN = 100  # observations that a question lists, the latest
+PIECE = 24_000  # characters of messages in one request
+KNOWN = 100  # the latest observations, listed in a request
 _NOTHING = "NONE"
 _FORM = f"""Write a heading for each day something is true from, and below it a list:
 
@@ -41,9 +41,9 @@ _REFLECT = (
 
 
 class ChatCompressor:
-    """Compresses and reflects by a model: `Observer(store, compressor, reflect=compressor.reflect)`. Many messages are asked about piece by piece.
+    """Compresses and reflects by a model: `Observer(store, compressor, reflect=compressor.reflect)`. Many messages take several requests.
 
-    Raises EngineError when the service cannot be reached, and when the model gives no observation although it did not say that there is none.
+    Raises EngineError if the service cannot be reached, and if the answer has neither observations nor the word that there are none.
     """
 
     def __init__(self, client: ChatClient) -> None:
@@ -53,7 +53,7 @@ class ChatCompressor:
         return f"<compressor {self._client!r}>"
 
     def __call__(self, messages: Sequence[Message], observations: Sequence[Node], /) -> str:
-        """The observations of some messages, as text."""
+        """Return the observations of some messages, as text."""
         known = "\n".join(_line(node) for node in observations[-KNOWN:]) or "nothing"
         return "\n".join(
             self._asked(_COMPRESS, f"Known already:\n{known}\n\nNew messages:\n{piece}")
@@ -61,7 +61,7 @@ class ChatCompressor:
         )
 
     def reflect(self, observations: Sequence[Node]) -> str:
-        """What is to stand in the place of some observations, as text."""
+        """Return the observations that replace others, as text."""
         return self._asked(_REFLECT, "\n".join(_line(node) for node in observations[-2 * KNOWN :]))
 
     def _asked(self, system: str, user: str) -> str:
@@ -73,7 +73,7 @@ class ChatCompressor:
 
 
 def _neat(text: str) -> str:
-    """The lines of a text that are written as observations are; "" where there is no item."""
+    """Return the lines of a text that have the format of observations; "" if no item has a priority."""
     parsed = parse(text)
     wrong = {warning.line for warning in parsed.warnings}
     if not any(each.priority for each in parsed.observations):
@@ -87,7 +87,7 @@ def _line(node: Node) -> str:
 
 
 def _pieces(messages: Iterable[Message]) -> Iterator[str]:
-    """The messages in order, so many at once as have room in a question; of a longer one its beginning."""
+    """Yield the messages in order, in texts of at most `PIECE` characters. A longer message is cut."""
     piece: list[str] = []
     left = PIECE
     for message in messages:

@@ -1,4 +1,4 @@
-"""What failed last of what a store does beside its answers, by name, until it goes well again: ticks, and what is done outside of them."""
+"""The last errors of a store's background work, by name, until it succeeds again: of ticks and of other work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _OF_STORES: WeakKeyDictionary[Hashable, dict[str, str]] = WeakKeyDictionary()
 
 
 def note(store: object, name: str, error: str | None) -> None:
-    """Keep what failed, for as long as the store is open in this process; None: it went well."""
+    """Record the error of a piece of work while the store is open in this process; None clears it."""
     line = getattr(store, "_trunk", store)
     if not isinstance(line, Hashable):
         return
@@ -20,6 +20,6 @@ def note(store: object, name: str, error: str | None) -> None:
 
 
 def last(store: object) -> dict[str, str]:
-    """What failed last, by name."""
+    """Return the last errors by name."""
     line = getattr(store, "_trunk", store)
     return dict(_OF_STORES.get(line, {})) if isinstance(line, Hashable) else {}

@@ -1,6 +1,6 @@
-"""Fills memory without being asked: conversations in pairs, what tools gave, the files an agent lives by, and services that know more.
+"""Feed memory automatically: from question-answer pairs, tool outputs, an agent's bootstrap files, and external services.
 
-Each writes only what is new or changed, and none loses what it was given: what cannot be written now waits, what need not be written is counted.
+A feeder writes only what is new or changed, and loses nothing: what cannot be written now waits, and what is skipped is counted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ INTERVAL = timedelta(seconds=30)
 PATIENCE = timedelta(minutes=10)
 EVERY = timedelta(minutes=5)
 _SECOND = timedelta(seconds=1)
-_OUTPUT = 8_000  # characters of what a tool gave that are kept
+_OUTPUT = 8_000  # characters of a tool's output that are kept
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -51,7 +51,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class _Exchange:
-    """A question and its answer, as far as they have come; or what a tool gave."""
+    """A question and its answer, as far as known; or the output of a tool."""
 
     user: str | None
     thread: str | None
@@ -60,7 +60,7 @@ class _Exchange:
     answer: str | None = None
     tool: str | None = None
     asked: str | None = None
-    """What the tool was asked."""
+    """The input of the tool."""
 
     @property
     def parts(self) -> list[tuple[str, str]]:
@@ -81,7 +81,7 @@ _SHARED: WeakKeyDictionary[Store, dict[str | None, AutoIndexer]] = WeakKeyDictio
 
 
 def _shared(store: Store, own: str | None = None) -> AutoIndexer:
-    """The indexer of this process that calls go to; `own`: that of one client, by its name and settings as JSON."""
+    """Return the indexer that calls share in this process. `own`: the indexer of one client, by its name and settings as JSON."""
     there = _SHARED.setdefault(store, {})
     if own not in there:
         given = json_object("own", json_read("own", own)) if own is not None else {}
@@ -94,14 +94,14 @@ def _shared(store: Store, own: str | None = None) -> AutoIndexer:
 
 
 def tick_shared(store: Store, *, end: bool = False) -> None:
-    """Write what has waited long enough in the indexers that calls of clients go to, of all branches; with `end` all of it."""
+    """Write what has waited long enough in the shared indexers of all branches; with `end` everything."""
     for line, there in list(_SHARED.items()):
         if line._trunk is not store._trunk:
             continue
         for key, indexer in list(there.items()):
             indexer.close() if end else indexer.tick()
             if key is not None and not indexer.waiting:
-                del there[key]  # its client comes again, or has gone
+                del there[key]  # if the client is still there, a call makes a new one
 
 
 def _indexing(method: Callable[P, R]) -> Callable[P, R]:
@@ -109,12 +109,12 @@ def _indexing(method: Callable[P, R]) -> Callable[P, R]:
 
 
 class AutoIndexer:
-    """Remembers conversations: a question and its answer are one chunk of the layer `conversation`, what a tool gave is one of the layer `tool`.
+    """Remembers conversations: a question with its answer is one chunk of the layer `conversation`, a tool's output one of the layer `tool`.
 
-    Chunks are written together, in one transaction, when `batch` of them wait or the first has waited for `interval`; the host of the agent calls `tick` now
-    and then. What is not worth it is skipped, and counted in `skipped` by reason. `close` writes what waits; a block (`with`) closes it. When writing
-    fails the error is raised, and what waits goes on waiting. Any thread may talk or tick. `clock`: the time, by default that of the store.
-    Of a store elsewhere it waits in the server, which ticks by itself (`graphstore serve`), and writes what waits when it ends.
+    Chunks are written in one transaction, when `batch` of them wait or the first has waited for `interval`; the agent's host calls `tick` regularly. What
+    is not worth remembering is skipped and counted by reason in `skipped`. `close` writes what waits, as does the end of a `with` block. If writing fails,
+    the error is raised and the chunks still wait. All methods are thread-safe. `clock`: the time, by default the store's. For a remote store the chunks
+    wait in the server, which ticks by itself (`graphstore serve`) and writes them when it ends.
     """
 
     def __init__(
@@ -141,26 +141,26 @@ class AutoIndexer:
         self._settings = {"own": orjson.dumps({"name": secrets.token_hex(8), **given}).decode()}
         if clock is not None:
             registry.only_here(self._store, "clock=", "Leave it out: the server has the time.")
-        self._open: dict[tuple[str | None, str | None], _Exchange] = {}  # questions that wait for an answer
+        self._open: dict[tuple[str | None, str | None], _Exchange] = {}  # questions without an answer yet
         self._waiting: list[_Exchange] = []
-        self._since: Instant = 0  # when the first of those that wait came
-        self._lock = threading.Lock()  # for what waits; never held while it is written
+        self._since: Instant = 0  # when the first of the waiting chunks came
+        self._lock = threading.Lock()  # guards what waits; never held during a write
         self._skipped: Counter[str] = Counter()
         self._indexed = 0
 
     @property
     def waiting(self) -> int:
-        """Chunks that are not written yet, questions without an answer included."""
+        """Return the number of chunks that are not written yet, questions without an answer included."""
         return self.counts().waiting
 
     @property
     def indexed(self) -> int:
-        """Chunks written."""
+        """Return the number of chunks written."""
         return self.counts().indexed
 
     @property
     def skipped(self) -> Counter[str]:
-        """How much was skipped, by reason."""
+        """Return how many texts were skipped, by reason."""
         return Counter(self.counts().skipped)
 
     @_indexing
@@ -286,10 +286,10 @@ class AutoIndexer:
             self.flush()
 
     def _keep(self, exchange: _Exchange, now: Instant) -> None:
-        """Let it wait, if it is worth it. Calls and errors are left out of a pair; what is merely short stays where the other part is worth it."""
+        """Queue an exchange if it is worth remembering. Calls and errors are dropped from a pair; a short part stays with a worthy other."""
         reasons = {letter: why_skipped(text, self._least) for letter, text in exchange.parts}
         if exchange.tool is not None and reasons["A"] in ("tool_call", "error"):
-            reasons["A"] = None  # what a tool gave is one, and what failed is worth knowing
+            reasons["A"] = None  # a tool's output looks like a call, and its failure is worth knowing
         worthless = None not in reasons.values()
         for letter, reason in reasons.items():
             if reason and (worthless or reason in ("blank", "tool_call", "error")):
@@ -324,21 +324,21 @@ def _chunk(exchange: _Exchange) -> Json:
 # ---- the files an agent lives by --------------------------------------------------------------
 
 FILES = ("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md")
-"""The files, in the order in which they are read to an agent."""
+"""The files in the order in which an agent reads them."""
 _FILE = "bootstrap_file"
 _HEADER = re.compile(r" {0,3}##(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*\Z)|~{3,})(?P<info>.*)")
 
 
 class FileSection(NamedTuple):
-    """A part of a file: its `##` header ("" for what comes before the first one), and its text with the header."""
+    """A section of a file: its `##` header ("" before the first one), and its text with the header."""
 
     title: str
     text: str
 
 
 def sections(text: str) -> list[FileSection]:
-    """The parts of a Markdown text by its `##` headers. One within a code fence or a comment is none. A part without words is left out.
+    """Split a Markdown text at its `##` headers, except those in a code fence or a comment. Blank sections are left out.
 
     >>> [section.title for section in sections("# Me\\n\\n## Style\\nbriefly\\n```\\n## no header\\n```\\n## Tools ##\\n")]
     ['', 'Style', 'Tools']
@@ -380,9 +380,9 @@ class SoulIndexed(Value):
 
 
 class SoulFileIndexer:
-    """Keeps the files an agent lives by in the layer `soul`: a chunk for each section, whose id follows from its file and header.
+    """Keeps an agent's bootstrap files in the layer `soul`, with a chunk for each section, whose id is a hash of its user, file and header.
 
-    A changed section is described anew from then on, one that is gone is ended, one that is the same is left alone. `user`: whose agent it is.
+    A changed section becomes a new version, a removed one is ended, and an unchanged one is not written. `user`: the agent's owner.
     """
 
     def __init__(self, store: Store, *, user: str | None = None) -> None:
@@ -390,7 +390,7 @@ class SoulFileIndexer:
         self._user = optional_text("user", user) or ""
 
     def index(self, folder: str | Path) -> SoulIndexed:
-        """Read the files of a folder, in one transaction. A file that is gone is as one that is empty; one that cannot be read changes nothing.
+        """Read the files of a folder, in one transaction. A missing file counts as empty; one that cannot be read changes nothing.
 
         Raises NotFoundError for a folder that has none of them.
         """
@@ -478,15 +478,15 @@ def _standing(sight: Sight, ent: int) -> Node | None:
 
 
 class SyncSource(Protocol):
-    """A service that memory is kept in step with.
+    """A service with which a memory layer is kept in sync.
 
-    An item is a mapping with an `id` that is the service's own and a `text`; it may have `valid_from`, `tags`, `metadata`, `thread`, and `deleted` for one that is gone.
+    An item is a mapping with the service's own `id` and a `text`. It may have `valid_from`, `tags`, `metadata`, `thread`, and `deleted` if it was deleted.
     """
 
     name: str
 
     def fetch(self, cursor: Any, /) -> tuple[Iterable[Mapping[str, Any]], Any]:
-        """What is new or changed since the cursor (None: all), and the cursor to go on from: any JSON value. No items: that is all."""
+        """Return what is new or changed since the cursor (None: everything), and the next cursor, any JSON value. An empty page is the last."""
 
 
 class Synced(Value):
@@ -511,13 +511,13 @@ class _Run:
 
 _ITEM = ("id", "text", "valid_from", "tags", "metadata", "thread", "deleted")
 _PAGES = 1_000
-"""So many pages are fetched in one run at most; the next run goes on."""
+"""The largest number of pages that one run fetches; the next run continues."""
 
 
 class Sync:
-    """Keeps a layer in step with a service. How far it is, is kept in the store, in the same transaction as what was fetched: fetched again, it is the same.
+    """Keeps a layer in sync with a service. The cursor is stored in the same transaction as the items, so fetching a page twice changes nothing.
 
-    A source that fails is counted in `failures` (how often in a row) and in what `run` gives; the next time is another try.
+    An error of the source is returned by `run` and counted in `failures`, consecutively; the next run retries.
     """
 
     def __init__(
@@ -545,12 +545,12 @@ class Sync:
 
     @property
     def cursor(self) -> Any:
-        """How far it is: the cursor that came with what was written last, None before the first time."""
+        """Return the cursor that came with the last written page; None before the first."""
         node = kept_in(self._store, self._place)
         return None if node is None else node.content["cursor"]
 
     def tick(self, now: TimeLike | None = None) -> Synced | None:
-        """Run when it is time by `now` (default: the store's now): at once, and then every so often. None: it is not."""
+        """Run if `every` has passed since the last run, by `now` (default: the store's now). Return None if it is too early."""
         at = self._store._now() if now is None else instant(now, "now")
         if self._last is not None and 0 <= at - self._last < self._every:
             return None
@@ -558,7 +558,7 @@ class Sync:
         return self.run()
 
     def run(self) -> Synced:
-        """Fetch what is new, page by page, each a transaction. What the source raises is reported; what was written before stays."""
+        """Fetch what is new page by page, with a transaction each. An error of the source is reported; what was written before stays."""
         run = _Run()
         error: str | None = None
         for _ in range(_PAGES):

@@ -1,6 +1,6 @@
-"""What a person looks at, each in one small answer: the changes along the two clocks, a thing with what is around it, causes laid out in time.
+"""Small answers for the pages that the server serves: changes along the two clocks, a thing with its surroundings, causes laid out in time.
 
-The pages that the server hands out ask these. Each answer is bounded, whatever is in the store.
+Each answer is bounded, regardless of the size of the store.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 Way = Literal["causes", "effects", "walk"]
 _IDS, _LINE = 500, 120
 _SETTINGS = "page"
-_WIDE = 10  # a clock that is so many times as long as nearly all of its changes is shown without the rest
+_WIDE = 10  # a clock this many times longer than the span of nearly all changes is shown without the outliers
 
 
 class Strip(Value):
@@ -219,7 +219,7 @@ class Glimpse(Value):
     shaky: Shaky | None
     confirmations: int
     names: dict[str, str]
-    """What the other ends of the links say, by id."""
+    """The texts of the other ends of the links, by id."""
 
 
 @registry.read("page")

@@ -1,4 +1,4 @@
-"""How the memory of a store is, in one answer: its layers, what is embedded, what waits to be compressed, what is synced, what is due and what failed."""
+"""Report the state of a store's memory in one answer: layers, embeddings, waiting messages, syncs, what is due and what failed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MemoryStatus(Value):
     ticks: tuple[TickState, ...]
     observations: int
     errors: tuple[str, ...]
-    """What failed last and was not done since, each with its name."""
+    """The last errors that no success followed, each with its name."""
 
 
 @registry.read("memory")
@@ -86,7 +86,7 @@ def status(store: Store) -> MemoryStatus:
 
 
 def _errors(store: Store, ticks: Iterable[TickState]) -> dict[str, str]:
-    """What failed last and was not done since, in ticks and outside of them."""
+    """Return the last errors that no success followed, of ticks and of other work."""
     return failures.last(store) | {each.name: each.error for each in ticks if each.error is not None}
 
 

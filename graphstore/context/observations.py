@@ -1,11 +1,11 @@
-"""How observations are written, and how they are read: under each date a list, each with how much it matters, its details below it.
+"""Parse the text format of observations: below each date a list of items, each with a priority and its details below it.
 
     ## 2026-01-30
     - [HIGH] the deploy of Tuesday broke the login
       - sessions were lost
     - [LOW] [SUPERSEDES 4a1f…] the team moves in March
 
-What is written otherwise is kept as text, and a warning says so: a model that observes is not always neat.
+A line in another format is kept as text, with a warning, since models do not always keep to the format.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One observation. `priority` is None where none is written, `date` where it is under none; `details` keep their indentation."""
+    """One observation. `priority` is None if none is written; `date` is None if it is below no date; `details` keep their indentation."""
 
     text: str
     priority: Priority | None = None
@@ -40,13 +40,13 @@ class Observation:
 
     @property
     def whole(self) -> str:
-        """The text with its details below it."""
+        """Return the text with its details below it."""
         return "\n".join((self.text, *self.details))
 
 
 @dataclass(frozen=True, slots=True)
 class ObservationWarning:
-    """A line that is written otherwise: its number from 1, and why it was taken as text."""
+    """Reports a line in another format: its number from 1, and why it was kept as text."""
 
     line: int
     reason: str
@@ -57,17 +57,16 @@ class ObservationWarning:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a text of observations says, in its order, and which lines were taken as text."""
+    """Holds the observations of a text in their order, and warnings for the lines kept as text."""
 
     observations: tuple[Observation, ...]
     warnings: tuple[ObservationWarning, ...]
 
 
 def parse(text: str) -> Parsed:
-    """The observations of a text. Nothing is refused: a line that is written otherwise is an observation of its own words.
+    """Parse the observations of a text. Nothing is refused: a line in another format becomes an observation with that text.
 
-    Marks at the head of an item are read as in messages: `[SUPERSEDES id]`, which may stand anywhere in it, `#tag`, and a date, which counts before that of
-    the section.
+    Marks of an item are read as in messages: `[SUPERSEDES id]`, anywhere in it, `#tag` at its head, and a date, which counts before that of the section.
     """
     found: list[Observation] = []
     warnings: list[ObservationWarning] = []
@@ -97,7 +96,7 @@ def parse(text: str) -> Parsed:
 
 
 def _unfenced(lines: list[str]) -> list[str]:
-    """The lines, blank where the first and the last are the fence around all of it."""
+    """Return the lines, with blank first and last lines where these are a fence around the whole text."""
     filled = [at for at, line in enumerate(lines) if line.strip()]
     if len(filled) > 1 and all(_FENCE.fullmatch(lines[at]) for at in (filled[0], filled[-1])):
         return ["" if at in (filled[0], filled[-1]) else line for at, line in enumerate(lines)]
@@ -105,7 +104,7 @@ def _unfenced(lines: list[str]) -> list[str]:
 
 
 def _item(entry: str, date: Instant | None) -> tuple[Observation, str | None]:
-    """One line, and what is wrong with it."""
+    """Parse one line; return the observation, and what is wrong with the line or None."""
     replaced = [id.strip() for found in _REPLACES.finditer(entry) for id in found["ids"].split(",")]
     if not replaced or _BULLET.fullmatch(entry) is None:
         return _plain_item(entry, date)

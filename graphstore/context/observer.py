@@ -1,8 +1,8 @@
-"""Notices what is said in conversations: messages queue up by user and thread, and are compressed into observations when there are enough, when
-they have waited for long, or when their thread is silent or ends. Without a compressor they wait: no message becomes an observation as it is.
+"""Turn conversations into observations. Messages queue by user and thread. A queue is compressed when it is long enough, has waited long enough, or its thread
+is silent or ends. Without a compressor messages wait: none becomes an observation uncompressed.
 
-A queue is a node, a batch, that is `derived_from` the messages in it, which are events, and what was noticed is `derived_from` the batch. So what is queued
-outlives any process, each observation leads back to its messages and rests on them, and nothing is deleted: a better observation supersedes.
+A queue is a node of kind `message_batch`, `derived_from` its messages, which are events; an observation is `derived_from` the batch. A queue therefore
+outlives the process, and each observation leads back to its messages and rests on them. Nothing is deleted: a better observation supersedes.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ __all__ = [
 
 THRESHOLD = 50
 AGE = timedelta(hours=24)
-"""So long the first message of a queue waits at most."""
+"""The longest time that the first message of a queue waits."""
 IDLE = timedelta(hours=1)
-"""After so long without a message a thread is compressed."""
+"""A thread that has no new message for this long is compressed."""
 REFLECT_EVERY = timedelta(days=1)
 AT_ONCE = 8  # queues that one tick compresses
-MEMBERS = "thread_members"  # the setting: who takes part in group threads
+MEMBERS = "thread_members"  # setting: the members of group threads
 BATCH = "message_batch"
 _OF = "derived_from"
 _JOINED = frozenset({_OF})
 _LAYER = BUILT_IN["observation"]
-_AGENTS = ("agent", "assistant", "system", "tool")  # roles of who is no member of a group
-_UNSAID = len(PRIORITIES)  # an observation of no priority comes after those that have one
+_AGENTS = ("agent", "assistant", "system", "tool")  # roles of senders that are not members of a group
+_UNSAID = len(PRIORITIES)  # rank of an observation without a priority: after all others
 
 
 class Message(Value):
@@ -69,21 +69,21 @@ class Message(Value):
 
 
 class Compress(Protocol):
-    """Says in fewer words what is worth knowing of some messages, as observations are written: a date, and under it what was noticed.
+    """Condenses messages into observations, in the format of `observations.parse`: a date, and below it what is worth keeping.
 
-    One that takes a second argument, or one named `observations`, is given what was noticed of the user before and stands, and may name what a new
-    observation replaces: `- [HIGH] [SUPERSEDES id] …`.
+    If it takes a second argument, or one named `observations`, it receives the standing observations of the user. It may name those that a new one
+    replaces: `- [HIGH] [SUPERSEDES id] …`.
     """
 
     def __call__(self, messages: Sequence[Message], /) -> str:
-        """The observations, as text."""
+        """Return the observations as text."""
 
 
 class Reflect(Protocol):
-    """Says better what several observations say; what it condenses it names: `- [HIGH] [SUPERSEDES id, id] …`."""
+    """Rewrites several observations as better ones; an observation names those it replaces: `- [HIGH] [SUPERSEDES id, id] …`."""
 
     def __call__(self, observations: Sequence[Node], /) -> str:
-        """The observations, as text."""
+        """Return the observations as text."""
 
 
 class Observed(Value):
@@ -146,7 +146,7 @@ def _transcript(added: Iterable[Event]) -> str | None:
 
 
 def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
-    """The latest messages that the observer got."""
+    """Return the latest messages that were queued for the observer."""
     with view.reading() as sight:
         found: list[Message] = []
         number = _Batch.latest(sight, user, thread).number
@@ -182,7 +182,7 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
 
 
 def _takes_part(sight: Sight, ent: int, user: str, groups: dict[str, list[str]]) -> bool:
-    """Whether what somebody else is the owner of was noticed in a thread that a user takes part in."""
+    """Return True if another user's observation comes from a thread in which this user takes part."""
     row = sight.find(ent)
     if row < 0:
         return False
@@ -229,14 +229,14 @@ def _place(user: str, thread: str | None, number: int) -> NodePlace:
 
 
 class _Batch(NamedTuple):
-    """A batch of a thread: its number from 1 (0: there is none yet), and its entity or -1."""
+    """Identifies a batch of a thread: its number from 1 (0: there is none yet), and its entity or -1."""
 
     number: int
     ent: int
 
     @classmethod
     def latest(cls, sight: NumberedRows, user: str, thread: str | None) -> _Batch:
-        """The last batch known here: numbers have no gap, so it is found by doubling and halving."""
+        """Return the last batch known here. Numbers have no gaps, so it is found by doubling and halving."""
 
         def known(number: int) -> bool:
             return sight.entity(_place(user, thread, number).id()) >= 0
@@ -250,19 +250,19 @@ class _Batch(NamedTuple):
         return cls(low, entity(sight, _place(user, thread, low)) if low else -1)
 
     def closed(self, sight: NumberedRows) -> bool:
-        """Whether it was compressed by then, or no longer stands."""
+        """Return True if the batch was compressed by then, or no longer stands."""
         row = sight.find(self.ent)
         return row < 0 or "observed" in sight.node(row, "stands").content
 
 
 def _open(sight: NumberedRows, user: str, thread: str | None) -> tuple[_Batch, list[Message]]:
-    """The last batch of a thread, and the messages that wait in it."""
+    """Return the last batch of a thread, and the messages that wait in it."""
     batch = _Batch.latest(sight, user, thread)
     return batch, [] if batch.ent < 0 or batch.closed(sight) else _messages(sight, batch.ent)
 
 
 def _waiting(sight: NumberedRows, user: str, thread: str | None) -> tuple[list[Message], Instant, bool]:
-    """The messages that wait in the last batch of a thread, since when there is one, and whether the thread has ended."""
+    """Return the messages that wait in the last batch of a thread, when that batch was first recorded, and whether the thread has ended."""
     batch, waiting = _open(sight, user, thread)
     if not waiting:
         return [], 0, False
@@ -271,7 +271,7 @@ def _waiting(sight: NumberedRows, user: str, thread: str | None) -> tuple[list[M
 
 
 def _messages(sight: NumberedRows, batch: int) -> list[Message]:
-    """The messages of a batch that stand and were authorized, by when they were sent, then as they were recorded."""
+    """Return the messages of a batch that stand and are authorized, by the time they were sent, then by the time they were recorded."""
     found = []
     admitted = sight.admitted()
     for row in sight.links_around(batch, "out", _JOINED):
@@ -285,14 +285,14 @@ def _messages(sight: NumberedRows, batch: int) -> list[Message]:
 
 
 def message_of(event: Event, sender: str | None = None, transcript: str | None = None) -> Message:
-    """A message of the timeline, sent by the user it names, unless the observer recorded another."""
+    """Return the message of an event. Its sender is `sender`, or else the user whom the event names."""
     who = sender or event.sender_name or event.sender or event.metadata.get("sender") or event.agent
     who = who or ("system" if event.type == "SYSTEM" else None)
     return Message(id=event.id, text=_words(event, transcript), sender=who, occurred_at=event.occurred_at)
 
 
 def _words(event: Event, transcript: str | None = None) -> str:
-    """What a message says, and the transcript that was added; of a medium that was sent without words, which it is."""
+    """Return the text of a message and its transcript. A medium without text is shown by its type and its path or hash."""
     medium = f"[{event.type} {event.media_path or event.media_hash}]"
     says = event.description or (medium if event.media_path or event.media_hash else "")
     return " ".join(filter(None, (says, transcript)))
@@ -306,23 +306,23 @@ _SETTINGS = {"threshold": "int"}
 
 @dataclass(slots=True)
 class _State:
-    """What the observers of one store know, for as long as it is open here."""
+    """Holds what the observers of one store share while it is open in this process."""
 
     threshold: int = THRESHOLD
     lent: Observer | None = None
-    failed: set[tuple[str, str | None]] = field(default_factory=set)  # threads whose compression failed last
+    failed: set[tuple[str, str | None]] = field(default_factory=set)  # threads whose last compression failed
 
 
 _STATES: WeakKeyDictionary[Store, _State] = WeakKeyDictionary()
 
 
 def threshold_of(store: Store) -> int:
-    """How many messages of a thread the observer of this store that worked last waits for; 50 where none has worked here."""
+    """Return the threshold, in messages, of the observer that last worked on this store in this process; 50 if none has."""
     return _STATES.get(store, _State()).threshold
 
 
 class _Ready(NamedTuple):
-    """What a compressor or a reflection said, not yet written. `batch`: -1 for a reflection."""
+    """Holds what a compressor or a reflection returned and is not yet written. `batch` is None for a reflection."""
 
     user: str
     thread: str | None
@@ -334,13 +334,13 @@ class _Ready(NamedTuple):
 
 
 class Observer:
-    """Queues the messages of conversations, and has them compressed when `threshold` of one thread wait.
+    """Queues the messages of conversations, and has a thread compressed when `threshold` of its messages wait.
 
-    A `tick` compresses more: queues whose first message has waited for `age`, threads without a message for `idle`, and all threads of a user that have
-    `threshold` together. `enqueue(…, end=True)` and `close` end threads: what waits is compressed, however little. Without `compress` all of it waits, unless
-    another observer was lent to the store. Neither `compress` nor `reflect` is called with a lock held or a transaction open;
-    when one fails, nothing is lost: the messages wait, and each further `threshold` of them, or a `tick`, is another try. With `reflect` a tick
-    has the observations of a user reflected on, `reflect_every` so often, when there are new ones.
+    A `tick` also compresses queues whose first message has waited for `age`, threads without a message for `idle`, and all threads of a user that together
+    have `threshold` messages. `enqueue(…, end=True)` and `close` end threads: their messages are compressed, however few. Without `compress` all messages
+    wait, unless another observer was lent to the store. Neither `compress` nor `reflect` is called with a lock held or a transaction open. If one fails,
+    nothing is lost: the messages wait, and each further `threshold` of them, or a `tick`, retries. With `reflect`, a tick rewrites a user's observations
+    every `reflect_every` if there are new ones.
     """
 
     def __init__(
@@ -379,7 +379,7 @@ class Observer:
         return _STATES.setdefault(self._store, _State())
 
     def lend(self) -> None:
-        """Let the ticks of this observer compress what any other observer of the store queues, for as long as the store is open, as a server does."""
+        """Let this observer's ticks compress what any other observer of the store queues, as a server does, while the store is open."""
         registry.only_here(
             self._store, "lend()", "Start the server with a compressor: graphstore serve --compress."
         )
@@ -387,7 +387,7 @@ class Observer:
 
     @property
     def _waits(self) -> bool:
-        """Whether messages are compressed by another observer's ticks, or by nobody."""
+        """Return True if this observer does not compress: its messages wait for another observer's ticks."""
         return self._compress is None
 
     def __enter__(self) -> Self:
@@ -431,13 +431,13 @@ class Observer:
         )
 
     def _writing(self, author: str | None) -> Any:
-        """A block that is one transaction, or part of the open one; of an author where one is named."""
+        """Return a block that is one transaction, or part of the open one. `author` is the author of a new one."""
         if author is None or self._in_transaction():
             return self._store.verb()
         return self._store.transaction(author=text_of("author", author))
 
     def _mark_ended(self, user: str, thread: str | None) -> bool:
-        """Have the next tick compress what waits in a thread, however little. False: nothing waits."""
+        """Mark a thread as ended, so that the next tick compresses its messages, however few. Return False if none wait."""
         with self._store.verb() as work, self._store.reading(is_narrow=True) as sight:
             batch = _Batch.latest(sight, user, thread)
             if batch.ent < 0 or batch.closed(sight):
@@ -450,13 +450,13 @@ class Observer:
             return True
 
     def _join(self, event: Event, user: str, thread: str | None, sender: str | None) -> int:
-        """Put a message into the batch of its thread. Gives how many are in it now; 0 for a message that is in one already."""
+        """Put a message into the batch of its thread. Return the batch's new size; 0 if the message was queued before."""
         with self._store.verb(), self._store.reading(is_narrow=True) as sight:
             if _queued(sight, sight.entity(event.id)):
                 return 0
             batch = self._batch(sight, user, thread)
             ent = sight.entity(batch)
-            # from when it was sent, so that the queue of the past is as it was
+            # valid from when it was sent, so that a view of the past shows the queue of that time
             since = max(event.occurred_at, self._store.history(batch)[0].valid_from)
             metadata = {"sender": sender} if sender else None
             self._store.link(batch, _OF, event.id, created_by="observer", metadata=metadata, valid_from=since)
@@ -488,7 +488,7 @@ class Observer:
         ).event
 
     def _batch(self, sight: NumberedRows, user: str, thread: str | None) -> str:
-        """The batch that messages of the thread join: the last one while it is open, else a new one."""
+        """Return the batch that new messages of a thread join: the last one while it is open, else a new one."""
         latest = _Batch.latest(sight, user, thread)
         if latest.ent >= 0 and not latest.closed(sight):
             return sight.id(latest.ent)
@@ -532,7 +532,7 @@ class Observer:
         return [self.observe(*each, author) for each in threads]
 
     def _compressed(self, user: str, thread: str | None) -> _Ready | None:
-        """What the compressor says of the messages that wait; None: none waits. Writes nothing."""
+        """Return the compressor's result for the messages that wait; None if none wait. Writes nothing."""
         assert self._compress is not None
         with self._store.reading() as sight:
             batch, waiting = _open(sight, user, thread)
@@ -543,7 +543,7 @@ class Observer:
         return _heard(_Ready(user, thread, batch, waiting), compress)
 
     def _written(self, ready: _Ready, author: str | None = None) -> Observed:
-        """Write what was said, unless somebody else compressed the messages meanwhile."""
+        """Write a result, unless the messages were compressed by another process meanwhile."""
         user, thread, batch, waiting = ready.user, ready.thread, ready.batch, ready.waiting
         what = "reflection" if batch is None else "observer"
         failures.note(self._store, f"{what} {user}{f'/{thread}' if thread else ''}", ready.error)
@@ -555,7 +555,7 @@ class Observer:
             return self._reflected(ready, author)
         with self._writing(author), self._store.verb() as work, self._store.reading(is_narrow=True) as sight:
             if batch != _Batch.latest(sight, user, thread) or batch.closed(sight):
-                return _nothing(user, thread)  # compressed meanwhile, by somebody else
+                return _nothing(user, thread)  # compressed meanwhile by another process
             name = sight.id(batch.ent)
             seen = {message.id for message in waiting}
             late = set(_members(sight, batch.ent))
@@ -586,7 +586,7 @@ class Observer:
             raise InvalidError(f"{what} inside transaction(). Leave the block first.")
 
     def _move(self, sight: NumberedRows, edge: LinkEdge, user: str, thread: str | None) -> None:
-        """Let a message that came while the others were compressed, or is still to come, wait in the next batch."""
+        """Move a message that arrived during the compression, or is still to come, to the next batch."""
         sender = sight.link(sight.believed_link(edge.link)[0]).metadata.get("sender")
         self._store.unlink(edge.id, reason="came while the batch was compressed")
         self._join(sight.event_and_links(edge.target), user, thread, sender)
@@ -597,7 +597,7 @@ class Observer:
         return self.write(self.ask())
 
     def ask(self) -> list[_Ready]:
-        """The first half of a tick: ask the compressor and the reflection. It may take its time, and writes nothing."""
+        """Do the first half of a tick: call the compressor and the reflection. It may take long and writes nothing."""
         registry.only_here(self._store, "ask()", "Call tick().")
         self._refuse_in_transaction("tick()")
         due = [] if self._compress is None else list(self._due())[:AT_ONCE]
@@ -607,17 +607,17 @@ class Observer:
         ]
 
     def write(self, ready: Iterable[_Ready]) -> list[Observed]:
-        """The second half of a tick: write what was said."""
+        """Do the second half of a tick: write the results."""
         return [self._written(each) for each in ready]
 
     def _queues(self) -> list[tuple[str, str | None]]:
-        """The threads whose last batch is open."""
+        """Return the threads whose last batch is open."""
         rows = (row.content or {} for row in self._store.scan(BATCH, content=True))
         open_ones = (content for content in rows if "observed" not in content)
         return list(dict.fromkeys((content["user"], content.get("thread")) for content in open_ones))
 
     def _due(self) -> Iterator[tuple[str, str | None]]:
-        """The threads to compress now: whose queue is long or old enough, or that are silent or ended, then those of users that have enough over threads."""
+        """Yield the threads to compress now: long or old queues, silent or ended threads, then those of users with enough messages in all."""
         now, left = self._store._now(), list[tuple[str, str | None, int]]()
         for user, thread in self._queues():
             with self._store.reading() as sight:
@@ -642,7 +642,7 @@ class Observer:
     # ------------------------------------------------------------------ reflecting
 
     def reflect(self, user: str, thread: str | None = None, author: str | None = None) -> Observed:
-        """Rewrite the observations: what the new ones name, they supersede. Raises InvalidError without a `reflect`."""
+        """Rewrite the observations; the new ones supersede those they name. Raises InvalidError without a `reflect`."""
         registry.only_here(self._store, "reflect()", "Run the observer where the store is.")
         self._refuse_in_transaction("reflect()")
         if self._reflect is None:
@@ -652,13 +652,13 @@ class Observer:
         return self._written(self._thought(user, thread), author)
 
     def _thought(self, user: str, thread: str | None = None) -> _Ready:
-        """What the reflection says of the observations that stand. Writes nothing."""
+        """Return the reflection's result for the standing observations. Writes nothing."""
         assert self._reflect is not None
         known, ready = observations(self._store, user, thread), _Ready(user, thread, None)
         return _heard(ready, partial(self._reflect, tuple(known))) if known else ready
 
     def _reflected(self, ready: _Ready, author: str | None) -> Observed:
-        """Write what a reflection said, and when it was."""
+        """Write the result of a reflection and its time."""
         with self._writing(author), self._store.verb() as work:
             done = _Writing(self._store, ready, None, moment(work.tx), []).write()
             if ready.thread is None:
@@ -673,7 +673,7 @@ class Observer:
             return done
 
     def _unreflected(self) -> list[str]:
-        """Whose observations are to be reflected on: two at least, of which one is new since the last time, which was `reflect_every` ago."""
+        """Return the users whose observations are due for reflection: at least two, one of them new since the last time, which was `reflect_every` ago."""
         if self._reflect is None:
             return []
         found = dict[str, list[Node]]()
@@ -694,7 +694,7 @@ class Observer:
 
 
 def _heard(ready: _Ready, ask: Callable[[], object]) -> _Ready:
-    """Return what was asked about, with what was said or why nothing was."""
+    """Return the request with the parsed answer, or with the error if the call failed."""
     try:
         found, warnings = _read(ask())
     except Exception as error:
@@ -707,10 +707,10 @@ def _reflection(user: str) -> NodePlace:
 
 
 def _asked(compress: Callable[..., str], messages: tuple[Message, ...], known: tuple[Node, ...]) -> object:
-    """What a compressor says; one that takes the observations that stand gets them."""
+    """Call a compressor. One that takes the standing observations receives them."""
     try:
         parameters = list(inspect.signature(compress).parameters.values())
-    except (TypeError, ValueError):  # a callable that does not say
+    except (TypeError, ValueError):  # a callable without a signature
         parameters = []
     places = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
     if places > 1 or any(each.kind == each.VAR_POSITIONAL for each in parameters):
@@ -721,7 +721,7 @@ def _asked(compress: Callable[..., str], messages: tuple[Message, ...], known: t
 
 
 class _Writing:
-    """Observations of one thread, written in the transaction that is open."""
+    """Writes the observations of one thread in the open transaction."""
 
     def __init__(
         self, store: Store, ready: _Ready, batch: str | None, at: datetime, members: list[str]
@@ -764,7 +764,7 @@ class _Writing:
         }
 
     def _supersede(self, name: str, node: Node) -> list[str]:
-        """Supersede the observation of that id, if it is one of the same user; what cannot be is a warning."""
+        """Supersede the observation with that id if it belongs to the same user; else add a warning."""
         try:
             old = self.store.node(name)
             if old.kind != CHUNK or old.scope not in (_LAYER.prefix, _LAYER.prefix + self.user):
@@ -777,7 +777,7 @@ class _Writing:
 
 
 def _members(sight: NumberedRows, batch: int) -> list[int]:
-    """The messages of a batch that are believed, authorized and not superseded, those to come included."""
+    """Return the messages of a batch that are believed, authorized and not superseded, those of the future included."""
     admitted = sight.admitted()
     return [
         edge.target
@@ -790,7 +790,7 @@ def _members(sight: NumberedRows, batch: int) -> list[int]:
 
 
 def _senders(sight: NumberedRows, batch: int) -> Iterator[str]:
-    """Who sent the messages of a batch, by their ids; agents and the system are nobody."""
+    """Yield the ids of those who sent the messages of a batch, without agents and the system."""
     for ent in _members(sight, batch):
         event = sight.event_and_links(ent)
         links = (edge for edge in sight.edges(ent, "into", _JOINED) if edge.source == batch)
@@ -805,7 +805,7 @@ def _senders(sight: NumberedRows, batch: int) -> Iterator[str]:
 
 
 def _queued(sight: NumberedRows, event: int) -> bool:
-    """Whether a message is in a batch, of whatever thread."""
+    """Return True if a message is in a batch of any thread."""
     return any(
         sight.kind(edge.source) == BATCH and sight.believed_link(edge.link)
         for edge in sight.edges(event, "into", _JOINED)

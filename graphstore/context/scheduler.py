@@ -1,6 +1,6 @@
-"""What a store that is open for long does by itself: memory lets go once a day, messages are compressed, files and services are read again.
+"""Run the periodic work of a store that is open for long: memory eviction once a day, compression of messages, and re-reading of files and services.
 
-Each tick has its time by the store's clock. Nothing here sleeps or starts a thread: the owner of the store calls it.
+Each tick is timed by the store's clock. Nothing here sleeps or starts a thread: the owner of the store calls it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ DAY, MINUTE, INDEXING = timedelta(days=1), timedelta(minutes=1), timedelta(secon
 
 
 class TwoHalves(NamedTuple):
-    """Work in two halves: `ask` may take its time and writes nothing, `write` writes what it gave."""
+    """Work in two halves: `ask` may take long and writes nothing; `write` writes its result."""
 
     ask: Callable[[], Any]
     write: Callable[[Any], Any]
 
     def __call__(self) -> Any:
-        """Both, one after the other."""
+        """Run both halves, one after the other."""
         return self.write(self.ask())
 
 
@@ -47,7 +47,7 @@ class _Tick:
     every: timedelta
     last: datetime | None = None
     ended: datetime | None = None
-    """When it went well last."""
+    """The end of the last run that succeeded."""
     failures: int = 0
     error: str | None = None
 
@@ -65,7 +65,7 @@ class TickState(Value):
 
 
 class Ticking:
-    """The ticks of a store, each by its name."""
+    """Holds the ticks of a store by name."""
 
     def __init__(self, store: GraphStore, ticks: Iterable[tuple[str, Work, timedelta]] = ()) -> None:
         self._store = store
@@ -74,18 +74,18 @@ class Ticking:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What there is to do."""
+        """Return the names of the ticks."""
         return tuple(self._ticks)
 
     def do(self, name: str) -> bool:
-        """Do a tick when it is due: at once, and then every so often after it was begun last, failed or not. Raises what it raises."""
+        """Run a tick if it is due: at once, and then each time `every` has passed since the last start, failed or not. Raises what it raises."""
         if not self.begin(name):
             return False
         self.finish(name, self._ticks[name].work)
         return True
 
     def begin(self, name: str) -> bool:
-        """Whether a tick is due, which is begun now. Who begins it goes on with `ask` and `finish`."""
+        """Start a tick if it is due, and return True then. The caller continues with `ask` and `finish`."""
         tick, now = self._ticks[name], self._store.at.valid
         if tick.last is not None and timedelta(0) <= now - tick.last < tick.every:
             return False
@@ -93,7 +93,7 @@ class Ticking:
         return True
 
     def ask(self, name: str) -> Work:
-        """Do the half of a tick that writes nothing, if it has one. Gives what is left to do. Raises what it raises."""
+        """Run the half of a tick that writes nothing, if it has one. Return the remaining work. Raises what it raises."""
         tick = self._ticks[name]
         if not isinstance(tick.work, TwoHalves):
             return tick.work
@@ -101,14 +101,14 @@ class Ticking:
             return partial(tick.work.write, tick.work.ask())
 
     def finish(self, name: str, work: Work) -> None:
-        """Do the rest of a tick that was begun. Raises what it raises."""
+        """Run the rest of a started tick. Raises what it raises."""
         tick = self._ticks[name]
         with self._failing(tick):
             work()
         tick.failures, tick.error, tick.ended = 0, None, self._store.at.valid
 
     def now(self, name: str) -> None:
-        """Do a tick whether it is due or not. Raises what it raises; InvalidError for an unknown one."""
+        """Run a tick, due or not. Raises what it raises; InvalidError for an unknown one."""
         if name not in self._ticks:
             raise InvalidError.choice("tick", name, self._ticks)
         tick = self._ticks[name]
@@ -117,7 +117,7 @@ class Ticking:
 
     @contextmanager
     def _failing(self, tick: _Tick) -> Iterator[None]:
-        """Count what fails in the block."""
+        """Count the failures of the block."""
         try:
             yield
         except Exception as error:
@@ -125,11 +125,11 @@ class Ticking:
             raise
 
     def end(self) -> None:
-        """Write what clients gave to be indexed, before the store is closed."""
+        """Write what clients gave to the indexers, before the store is closed."""
         tick_shared(self._store, end=True)
 
     def states(self) -> list[TickState]:
-        """How each tick is."""
+        """Return the state of each tick."""
         return [
             TickState(
                 name=name,
@@ -148,7 +148,7 @@ _OF_STORES: WeakKeyDictionary[GraphStore, Ticking] = WeakKeyDictionary()
 
 
 def ticks_of(store: object) -> Ticking | None:
-    """The ticks of a store that is open in this process, if it has any."""
+    """Return the ticks of a store that is open in this process, if it has any."""
     return _OF_STORES.get(store) if isinstance(store, Hashable) else None  # type: ignore[call-overload, no-any-return]
 
 
@@ -160,8 +160,8 @@ def usual(
     souls: Iterable[Path] = (),
     more: Iterable[tuple[str, Work, timedelta]] = (),
 ) -> Ticking:
-    """What a served store does: `lifecycle` once a day, the observer's queues every minute, services every ten, the files an agent lives by every
-    minute; and `more`, each a name, what is done, and how often."""
+    """Return the ticks of a served store: memory eviction daily, accesses every 15 minutes, services every 5, the observer, events and bootstrap files every
+    minute, indexers every 30 seconds; and `more`, each with its name, its work and its interval."""
     watching = observer or Observer(store)
     if watching._compress is not None:
         watching.lend()

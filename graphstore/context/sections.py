@@ -1,7 +1,7 @@
-"""The context of an agent before it answers: seven sections, of which the first four stay the same, byte for byte, until their content changes.
+"""Build the context of an agent before it answers: seven sections. The first four stay the same, byte for byte, until their content changes.
 
-A prompt cache keeps these four. Nothing in them depends on the question, nor on the clock but for the day; every fact says since when it holds; and where
-there is no room for all of it, each section has its share, and the answer says what was left out.
+A prompt cache can therefore keep them. They depend neither on the question nor on the clock, except for the day. Every fact has the instant from which it
+holds. If not everything fits, each section has its share, and the answer reports what was left out.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from graphstore.view.view import Reader
 __all__ = ["Context", "LeftOut", "Section", "context", "estimate"]
 
 OLD = timedelta(days=7)
-"""After so long an observation of LOW priority is the first to go."""
-_SPOKEN = re.compile(r"^[QA]: ", re.MULTILINE)  # how an exchange is written in a chunk
+"""An observation of LOW priority that is older than this is left out first."""
+_SPOKEN = re.compile(r"^[QA]: ", re.MULTILINE)  # how a chunk marks the parts of an exchange
 Texts = str | Mapping[str, Any] | Iterable[str]
 Messages = Iterable[Message | Event | str | tuple[str, str]]
 
@@ -115,7 +115,7 @@ def context(
 def _composed(
     parts: list[Part], kept: list[Part], most: int | None, tokens: Callable[[str], int], note: str
 ) -> Context:
-    """The context of the parts that are kept. Where there is no room for the line that says what is not, it is left out too."""
+    """Return the context of the parts that are kept. The line that reports what was left out is omitted if there is no room for it."""
     gone = budget.missing(parts, kept)
     texts = ((name, mine, budget.section_text(name, mine)) for name, mine in budget.parts_of(kept))
     sections = tuple(
@@ -144,18 +144,18 @@ def _composed(
 
 
 class _Told:
-    """What may be told: the first sections, skills, the conversation, and what was recalled, of which nothing is told twice."""
+    """Holds the candidate parts: the first sections, skills, the conversation, and recalled chunks without repetitions."""
 
     def __init__(self, first: list[Part], skills: list[Part], said: list[Part], k: int) -> None:
         self._first, self._skills, self._said, self._k = first, skills, said, k
         self.hits: list[Part] = []
 
     def most_left_out(self) -> int:
-        """How many hits at most may be told elsewhere."""
+        """Return the largest number of hits that other sections may already contain."""
         return min(sum(1 for part in self._first if part.id), 2 * self._k) + len(self._said)
 
     def _with(self, first: Iterable[Part], said: Iterable[Part]) -> list[Part]:
-        """All parts, with the hits that say what is in none of these."""
+        """Return all parts, with the hits that repeat none of `first` and `said`."""
         there = {part.id for part in first if part.id}
         lines = {_plain(part.says) for part in said}
         hits = [hit for hit in self.hits if hit.id not in there and not _repeats(hit.says, lines)]
@@ -164,7 +164,7 @@ class _Told:
     def fitting(
         self, most: int | None, tokens: Callable[[str], int], shares: Mapping[str, Share]
     ) -> tuple[list[Part], list[Part]]:
-        """All parts, and those there is room for. What there is no room for in another section may be recalled instead."""
+        """Return all parts, and those that fit. A part that does not fit into another section may be recalled instead."""
         parts = self._with(self._first, self._said)
         if most is None:
             return parts, parts
@@ -179,7 +179,7 @@ class _Told:
 
 
 def _repeats(text: str, lines: set[str]) -> bool:
-    """Whether a chunk says only what messages say that are told too."""
+    """Return True if a chunk repeats only messages that are shown too."""
     pieces = [piece for piece in map(_plain, _SPOKEN.split(text)) if piece]
     return _plain(text) in lines or (bool(pieces) and all(piece in lines for piece in pieces))
 
@@ -189,7 +189,7 @@ def _plain(text: str) -> str:
 
 
 def _runtime(view: Reader) -> tuple[str, ...]:
-    """The day of the coordinate with those beside it, and what runs here."""
+    """Return the coordinate's day with the days before and after it, and the versions that run here."""
     valid, _ = view.coordinate()
     today = moment(valid)
     days = [f"{today + timedelta(days=by):%Y-%m-%d}" for by in (-1, 0, 1)]
@@ -201,7 +201,7 @@ def _runtime(view: Reader) -> tuple[str, ...]:
 
 
 def _checked(tokens: Callable[[str], int]) -> Callable[[str], int]:
-    """A count that is one. Raises InvalidError otherwise."""
+    """Return a count function that raises InvalidError if `tokens` returns anything but a whole number, 0 or more."""
 
     def counted(text: str) -> int:
         count = tokens(text)
@@ -218,7 +218,7 @@ def _checked(tokens: Callable[[str], int]) -> Callable[[str], int]:
 
 
 def _words(section: Name, texts: Texts) -> Iterator[Part]:
-    """What the caller says: a text, several, or names with what they mean."""
+    """Yield the caller's words as parts: a text, several texts, or a mapping of names to meanings."""
     if isinstance(texts, str):
         texts = (texts,)
     elif isinstance(texts, Mapping):
@@ -263,10 +263,10 @@ def _observations(view: Reader, user: str) -> Iterator[Part]:
 def _recalled(
     view: Reader, query: str, user: str, k: int, more: int, memory: Memory | None
 ) -> tuple[list[Part], str]:
-    """The best matches, so many more than `k` as may be told elsewhere."""
+    """Return the best matches, `more` of them than `k`, since other sections may contain some."""
     if not query.strip():
         return [], "nothing was asked, so memory was not searched"
-    # one question, for an embedder may take its time: what is above may be among the best
+    # One search, since an embedder may be slow: texts of the sections above may be among the best.
     found = recollect(view, query, k + more, user=user, memory=memory)
     return [_hit(place, hit) for place, hit in enumerate(found.hits)], found.note
 
@@ -289,7 +289,7 @@ def _conversation(messages: Messages, recent: int) -> Iterator[Part]:
 
 
 class _Spoken(NamedTuple):
-    """A message: how it is told, its id, who said it and what."""
+    """A message: its text as shown, its id, its sender and its own words."""
 
     text: str
     id: str | None
@@ -309,12 +309,12 @@ def _spoken(message: Message | Event | str | tuple[str, str]) -> _Spoken:
 
 
 def _set_in(text: str) -> str:
-    """The text with every further line set in, so that none stands where the sections have their headings."""
+    """Indent every line but the first, so that none can be taken for a heading of a section."""
     first, *rest = text.splitlines() or [""]
     return "\n".join([first, *(line if line[:2] in ("", "  ") else f"  {line}" for line in rest)])
 
 
 def _validity(node: Node) -> str:
-    """Since when it holds, until when where that is known, and whether what it rests on has fallen."""
+    """Return from when a node holds, until when if that is known, and `shaky` if it is."""
     held = f"since {when(node.valid_from)}" if node.valid_to is None else during(node.valid_from, node.valid_to)  # fmt: skip
     return f"{held}, shaky" if node.standing == "shaky" else held

@@ -1,6 +1,6 @@
-"""Messages that need not be remembered: greetings, a bare yes or no, calls of tools, a line that only says something failed, next to nothing.
+"""Recognize messages that need not be remembered: greetings, a bare yes or no, tool calls, error lines, and very short texts.
 
-Each is recognized by the text alone, in a handful of languages; whatever is not surely one of these is worth keeping.
+Only the text counts, in a handful of languages. A text that is not surely one of these is worth keeping.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from graphstore.values.sameness import words
 
 Reason = Literal["blank", "tool_call", "error", "greeting", "yes_no", "short"]
 LEAST = 20
-"""Characters: what is shorter says too little to be remembered."""
-_LONGEST = 120  # what is longer is more than a greeting
+"""In characters: a shorter text is not remembered."""
+_LONGEST = 120  # characters: a longer text is more than a greeting
 _LONGEST_ERROR = 200
 
 # a phrase each, between bars
@@ -57,7 +57,7 @@ _CALL_KEYS = frozenset({
 })  # fmt: skip
 _CALL_TYPES = frozenset({"tool_use", "tool_result", "tool_call", "toolCall", "toolResult", "function", "function_call"})  # fmt: skip
 _FENCED = re.compile(r"```\w*\s*\n?(.*?)\n?\s*```", re.DOTALL)
-# a call that is cut off is no JSON any more, and one in tags never was any
+# a truncated call is not JSON, nor is one in tags
 _CALL_BEGINS = re.compile(rf'[\[{{\s]*"(?:{"|".join(sorted(_CALL_KEYS))})"\s*:')
 _CALL_TAG = re.compile(r"<(?:\w+:)?(?:tool_call|tool_use|tool_result|function_calls?|invoke)\b")
 _ERROR = re.compile(
@@ -71,7 +71,7 @@ _ERROR = re.compile(
 
 
 def why_skipped(text: str, least: int = LEAST) -> Reason | None:
-    """Why a text need not be remembered; None when it is worth it. Below `least` characters it is too short.
+    """Return why a text need not be remembered; None if it is worth it. Below `least` characters it is too short.
 
     >>> why_skipped("Guten Morgen, wie geht's?")
     'greeting'
@@ -112,19 +112,19 @@ def _is_call(text: str) -> bool:
 
 
 def _calls(part: dict[str, object]) -> bool:
-    """Whether an object is a call of a tool, or what one gave back."""
+    """Return True if an object is a tool call or the result of one."""
     named = "name" in part and ("input" in part or "parameters" in part)
     return named or not _CALL_KEYS.isdisjoint(part) or part.get("type") in _CALL_TYPES
 
 
 def _phrases(*tables: str) -> set[str]:
-    """The phrases of tables, each as its words."""
+    """Return the phrases of tables, normalized to their words."""
     lines = (line for table in tables for line in table.strip().splitlines())
     return {" ".join(words(phrase)) for line in lines for phrase in line.split("|")}
 
 
 def _made_of(phrases: Iterable[str]) -> re.Pattern[str]:
-    """What matches these phrases one after the other, and nothing else."""
+    """Return the pattern of a text that consists of these phrases only, one after the other."""
     longest_first = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     return re.compile(rf"(?:(?:{'|'.join(map(re.escape, longest_first))})(?: |\Z))+")
 

@@ -1,6 +1,6 @@
-"""Keeps what an agent has at hand: a scratchpad for each user and thread, and how well it does in each domain.
+"""Keep an agent's working state: a scratchpad for each user and thread, and a score of how well it does in each domain.
 
-A scratchpad is a node described anew each time it changes, an outcome is an event: so both are there as they were at every coordinate.
+A scratchpad is a node with a version for each change; an outcome is an event. Both can be read as of every coordinate.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ PAD, DOMAIN, OUTCOME = "working_memory", "domain", "outcome"
 _KEY = "scratchpad"
 Outcome = Literal["success", "partial", "failure"]
 WORTH: dict[str, float] = {"success": 1.0, "partial": 0.5, "failure": 0.0}
-"""What an outcome is worth."""
+"""The worth of an outcome, 0 to 1."""
 HALF_LIFE = timedelta(days=30)
-"""After so long an outcome counts half."""
+"""After this time an outcome counts half."""
 DOUBT = 2.0
-"""The score begins in the middle, as if so many outcomes had been half and half."""
+"""The weight of the prior: the score begins at 0.5 as if this many outcomes had been half and half."""
 WINDOW = timedelta(days=30)
 STEADY = 0.05
-"""A score that moved less than that within the window is steady."""
+"""A score that moved less than this within the window is steady."""
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -89,7 +89,7 @@ def _pad(user: str, thread: str | None) -> NodePlace:
 
 
 def _scope(user: str, thread: str | None) -> str:
-    """Whose it is in one word: a slash in a name is written otherwise, so that no two are the same."""
+    """Return the scope of a scratchpad. A slash in a name is escaped, so that no two scopes are equal."""
     names = (user,) if not thread else (user, thread)
     return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in names)
 
@@ -120,9 +120,9 @@ class Expertise(Value):
 class ExpertiseTracker:
     """Scores the domains of an agent by their outcomes.
 
-    The score is (d · 0.5 + Σ w · v · 2^(−age / half-life)) / (d + Σ w · 2^(−age / half-life)) over the outcomes up to the coordinate's valid time, with w the
-    weight of an outcome, v its worth (success 1, partial 0.5, failure 0) and d = 2. So it begins at 0.5, comes near to 0 or 1 only with many
-    outcomes of one kind, and falls back to the middle when there are none. The trend is the score less that of a window ago, as known now.
+    The score is (d · 0.5 + Σ w · v · 2^(−age / half-life)) / (d + Σ w · 2^(−age / half-life)) over the outcomes up to the coordinate's valid time, with w
+    the weight of an outcome, v its worth (success 1, partial 0.5, failure 0) and d = 2. It begins at 0.5, approaches 0 or 1 only with many outcomes of one
+    kind, and returns to the middle when there are none. The trend is the score less that of a window ago, as known now.
     """
 
     def __init__(
@@ -145,24 +145,24 @@ class ExpertiseTracker:
         occurred_at: TimeLike | None = None,
         id: str | None = None,
     ) -> Recorded:
-        """Note how something ended: an event about the domain. Raises InvalidError for an unknown outcome or a weight that is not above 0."""
+        """Record an outcome as an event about the domain. Raises InvalidError for an unknown outcome or a weight that is not above 0."""
         return record_outcome(
             store, domain, outcome, weight=weight, note=note, occurred_at=occurred_at, id=id, agent=self.agent
         )
 
     def score(self, view: Reader, domain: str) -> Expertise:
-        """How well it goes in a domain at the view's coordinate. One that nothing is known of has the score 0.5 and the weight 0."""
+        """Return the score of a domain at the view's coordinate. A domain without outcomes has the score 0.5 and the weight 0."""
         return expertise(view, domain, half_life=self.half_life, window=self.window, agent=self.agent)
 
     def scores(self, view: Reader) -> list[Expertise]:
-        """Every domain that has outcomes at the view's coordinate, the best first."""
+        """Return the scores of all domains that have outcomes at the view's coordinate, best first."""
         return expertises(view, half_life=self.half_life, window=self.window, agent=self.agent)
 
     def _expertise(self, view: Reader, name: str) -> Expertise:
         at = view.at.valid
         outcomes = self._outcomes(view, name)
         now, weight = self._scored(outcomes, at)
-        before = max(timedelta(0), min(self.window, at - _FIRST))  # no longer than time itself
+        before = max(timedelta(0), min(self.window, at - _FIRST))  # not before the first datetime
         trend = now - self._scored(outcomes, at - before)[0]
         direction: Literal["rising", "falling", "steady"] = "steady"
         if abs(trend) >= STEADY:
@@ -188,7 +188,7 @@ class ExpertiseTracker:
         ]
 
     def _scored(self, outcomes: list[Event], at: datetime) -> tuple[float, float]:
-        """The score at an instant, and the weight it has."""
+        """Return the score at an instant, and its weight."""
         total = worth = 0.0
         for event in outcomes:
             age = at - event.occurred_at
