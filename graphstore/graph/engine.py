@@ -1,10 +1,8 @@
-"""The seam to the embedded graph engine (kuzu or ladybug): the only module that imports them, and the one place where
-the rules that keep them right are kept.
+"""The interface to the embedded graph engine (kuzu or ladybug), and the only module that imports it.
 
-What they would get wrong without this: a parameter nobody bound switches its filter off, a rollback leaves the file
-unusable, the offset of an aware datetime is dropped, one path can be opened twice, a text of two statements escapes a
-read-only transaction. So every text is read by a tokenizer first, every value is bound and read by one function each,
-one statement runs at a time, and a connection that failed is thrown away.
+It guards against errors of the engines: an unbound parameter switches its filter off, a rollback makes the file unusable, the offset of an aware datetime
+is dropped, one path can be opened twice, and a text of two statements escapes a read-only transaction. Therefore every text is tokenized first, one
+function binds and one reads all values, one statement runs at a time, and a connection that failed is discarded.
 """
 
 from __future__ import annotations
@@ -57,16 +55,16 @@ __all__ = [
 ]
 
 NODE_GROUP = 131_072
-"""Nodes that one thread scans at a time: in a smaller graph a second one has no work, and takes 20 MB for each COPY."""
+"""Nodes that one thread scans at a time. In a smaller graph a second thread has no work, and costs 20 MB for each COPY."""
 COPY_FROM = 20_000
-"""Rows from which COPY is faster than LOAD FROM … CREATE."""
+"""The number of rows from which COPY is faster than LOAD FROM … CREATE."""
 # --------------------------------------------------------------------------------------- values in and values out
 
 
 def bind(name: str, value: Any) -> Any:
-    """Return a parameter as the engine takes it. Raises InvalidError for what it would get wrong.
+    """Return a parameter as the engine takes it. Raises InvalidError for a value that the engine would misread.
 
-    Aware datetimes become UTC, a date is midnight UTC, tuples are lists; a list has one type and at least one value.
+    Aware datetimes become UTC, a date becomes midnight UTC, and a tuple a list. A list must have one type and at least one value.
     """
     if isinstance(value, list | tuple):
         return _bind_list(name, value)
@@ -120,9 +118,9 @@ def _bind_list(name: str, values: Sequence[Any]) -> list[Any]:
 
 
 def _arrow_in(rows: pyarrow.Table, types: Mapping[str, str]) -> pyarrow.Table:
-    """Return the table with the types the engine reads right: naive UTC microseconds, plain strings, one chunk.
+    """Convert a table to types that the engine reads correctly: naive UTC microseconds, plain strings, one chunk.
 
-    A column of nothing but nulls takes the type its name has in `types`.
+    A column of nulls only gets the type that `types` has for its name.
     """
     import pyarrow as pa
 
@@ -152,10 +150,10 @@ _asked = False
 
 @contextmanager
 def _frames_unasked() -> Iterator[None]:
-    """A block that loads rows. To see whose they are the engine looks for pandas and polars and loads what it finds, which takes a second: what is not
-    loaded is not found.
+    """Return a block in which rows are loaded. To recognize data frames the engine searches for pandas and polars and imports them, which takes a second: the
+    block hides those that are not imported yet.
 
-    It keeps the function that it looks with when it looks first.
+    The engine keeps the search function that it finds at the first load.
     """
     global _asked
     if _asked:
@@ -188,7 +186,7 @@ _FLAT = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT|TIMESTAMP)(\[\]
 
 _seconds: ContextVar[float | None] = ContextVar("seconds", default=None)
 _stopping: ContextVar[threading.Event | None] = ContextVar("stopping", default=None)
-_LOOK = 0.05  # seconds between two looks at whether a query is to be stopped, in which a signal is heard too
+_LOOK = 0.05  # seconds between checks of whether to stop a query; a signal waits at most this long
 
 
 @contextmanager
@@ -201,22 +199,22 @@ def _within(variable: ContextVar[Any], value: Any) -> Iterator[None]:
 
 
 def time_limit(seconds: float) -> AbstractContextManager[None]:
-    """Return a block in which every query of a user's text that this thread runs is stopped after so many seconds, and raises QueryError."""
+    """Return a block that stops every user query of this thread after `seconds`; a stopped query raises QueryError."""
     return _within(_seconds, seconds)
 
 
 def seconds_limit() -> float | None:
-    """Return how long a query may run here; None for as long as it takes."""
+    """Return the seconds that a query may run here; None for no limit."""
     return _seconds.get()
 
 
 def stopping_event() -> threading.Event | None:
-    """Return the event of `stopped_by` that holds here."""
+    """Return the event of the enclosing `stopped_by` block; None outside."""
     return _stopping.get()
 
 
 def stopped_by(stopping: threading.Event) -> AbstractContextManager[None]:
-    """Return a block in which every query of a user's text is stopped when another thread sets this, and raises QueryError."""
+    """Return a block that stops every user query when another thread sets the event; a stopped query raises QueryError."""
     return _within(_stopping, stopping)
 
 
@@ -226,7 +224,7 @@ _faults: dict[tuple[str, str], tuple[str, ...]] = {}
 
 
 def load_driver(driver: str) -> Any:
-    """Return the module of a driver. Raises InvalidError for an unknown one, EngineError where it cannot be loaded."""
+    """Return the module of a driver. Raises InvalidError for an unknown driver, EngineError if it cannot be loaded."""
     if driver not in DRIVERS:
         raise InvalidError.choice("driver", driver, DRIVERS)
     other = DRIVERS[1 - DRIVERS.index(driver)]
@@ -247,9 +245,8 @@ def load_driver(driver: str) -> Any:
 class Engine:
     """One open database of the engine: a file, or memory when `path` is None.
 
-    One statement at a time, one writer: safe to call from several threads, which wait for each other. After a write
-    failed the engine is broken: every call raises EngineError until it is closed and opened anew. `threads`: how many
-    work on a statement, 0 for as many as the machine has.
+    It runs one statement at a time; threads may share it and wait for each other. After a failed write the engine is broken: every call raises EngineError
+    until it is closed and reopened. `threads`: how many threads work on a statement; 0 for as many as the machine has.
     """
 
     def __init__(
@@ -301,7 +298,7 @@ class Engine:
             "max_num_threads": threads,
         }
         if self.driver == "kuzu":
-            options["compression"] = False  # it looks each text up among those before it: half of a COPY
+            options["compression"] = False  # it compares each text with earlier ones: half of a COPY
         if self.driver == "ladybug":
             options["throw_on_wal_replay_failure"] = False
         try:
@@ -337,7 +334,7 @@ class Engine:
             return found.tuples()
 
     def arrow(self, cypher: str, /, **params: Any) -> pyarrow.Table:
-        """`run`, to Arrow: instants aware, open ends null."""
+        """Run a statement as `run` does; return a table with aware instants and null for open ends."""
         with self._lock:
             raw = self._statement(cypher, params)
             load(*ARROW)
@@ -363,8 +360,8 @@ class Engine:
         pair: tuple[str, str] | None = None,
         is_empty: bool = False,
     ) -> None:
-        """Add rows to a node table, or with `pair` (labels) to a relationship table: then `source` and `target` hold
-        the keys of the ends. Columns are matched by name; every column of the table must be there. `is_empty`: by COPY, however few rows there are."""
+        """Add rows to a node table, or with `pair` (labels) to a relationship table, whose columns `source` and `target` hold the keys of the ends. Columns
+        are matched by name; all columns of the table are required. `is_empty`: use COPY for any number of rows."""
         if rows.num_rows == 0:
             return
         types = self._properties(table)
@@ -386,8 +383,7 @@ class Engine:
         self.load(statement, _arrow_in(rows.select(ends + columns), types))
 
     def checkpoint(self) -> None:
-        """Fold the log into the file. Killed inside it, the file may not open again: the caller keeps a copy or can
-        make it anew."""
+        """Write the log into the file. If the process is killed meanwhile, the file may not open again: the caller needs a copy or must be able to rebuild it."""
         with self._lock:
             self._drop_reader()
             self._run_raw(CypherStatement("CHECKPOINT"), {}, writes=True)
@@ -401,9 +397,9 @@ class Engine:
         *,
         limits: QueryLimits | None = LIMITS,
     ) -> Result:
-        """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
+        """Run a user's text in its own read-only transaction. Every parameter of the text must be given, and no others.
 
-        Raises QueryError; InvalidError for a value that cannot be bound. In a block of `time_limit`, what cannot be stopped is refused.
+        Raises QueryError; InvalidError for a value that cannot be bound. In a block of `time_limit`, a query that cannot be stopped is refused.
         """
         timeout = _seconds.get()
         statement = parse(cypher, limits)
@@ -451,13 +447,13 @@ class Engine:
             raise _query_error(error, timeout) from error
 
     def interrupt(self) -> None:
-        """Stop the query that runs now, if one does; for any thread. It can be lost: do it until the query has ended."""
+        """Stop the running query, if there is one; any thread may call it. The engine can lose an interrupt: repeat until the query has ended."""
         reader = self._reader
         if reader is not None:
             reader.interrupt()
 
     def _result(self, raw: Any) -> Result:
-        """Return what the engine found, read."""
+        """Return the rows of an answer as a Result."""
         columns, types = raw.get_column_names(), raw.get_column_data_types()
         is_large = raw.get_num_tuples() >= 1000 and len(set(columns)) == len(columns)
         is_large = is_large and all(_FLAT.match(kind) for kind in types)
@@ -473,7 +469,7 @@ class Engine:
         if with_things:
             from graphstore.graph.arrow_types import spelled_out
 
-            # all rows are read: no more come
+            # all rows are read already, so this takes none
             shape = raw.get_as_arrow(1).schema if flat is None else flat.schema
             types = [
                 (_THING.search(kind) and spelled_out(field.type)) or kind
@@ -486,7 +482,7 @@ class Engine:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Return the shapes of queries that this engine gets wrong rows for; the self-test runs once per version in a process, about 50 ms."""
+        """Return the query shapes for which this engine returns wrong rows. A self-test of about 50 ms runs once per driver version and process."""
         version = str(getattr(self._module, "__version__", "unknown"))
         if (self.driver, version) not in _faults:
             known_good = (self.driver, version) == ("kuzu", "0.11.3")
@@ -494,7 +490,7 @@ class Engine:
         return _faults[self.driver, version]
 
     def _properties(self, label: str) -> dict[str, str]:
-        """Return the columns of a table and their types, in the order of its definition, without the ends of a relationship."""
+        """Return the columns of a table with their types, in the order of its definition, without the ends of a relationship."""
         columns = self._columns.get(label)
         if columns is None:
             with self._lock:
@@ -510,7 +506,7 @@ class Engine:
 
     @property
     def gone(self) -> bool:
-        """Return True if it was closed."""
+        """Return True if the engine was closed."""
         return self._connection is None
 
     def _usable(self) -> None:
@@ -535,8 +531,7 @@ class Engine:
         try:
             return self._connection.execute(widened(statement, bound), bound)
         except RuntimeError as error:
-            # A statement that was not understood never began; anything later was rolled back, and going on after a
-            # rollback is a use-after-free in the engine.
+            # A statement that the engine could not understand never started. Any other was rolled back, and after a rollback the engine uses freed memory.
             if writes and not _never_began(error):
                 self._broken = first_line(error)
             raise EngineError(f"{first_line(error)}\nin: {statement.text[:400]}") from error
@@ -551,7 +546,7 @@ class Engine:
             reader.close()
 
     def close(self) -> None:
-        """Close the database; the log stays as it is. Closing twice is fine."""
+        """Close the database; the log stays as it is. A second call does nothing."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is None:
@@ -565,8 +560,8 @@ class Engine:
             self._release()
 
     def _forsake(self, connection: Any) -> None:
-        # After a write that failed (a full disk) the engine throws while it is taken apart, and that ends the process: it is never
-        # taken apart, not even when the process ends. A few megabytes stay until then.
+        # After a failed write (a full disk) the engine's destructor throws, which ends the process. References keep it alive until the process ends, at the
+        # cost of a few megabytes.
         for part in (
             connection,
             getattr(connection, "_connection", None),
@@ -588,7 +583,7 @@ _UNVOUCHED = "{driver} returned wrong rows in a self-test ({faults}); one relati
 
 
 def _bind_all(statement: CypherStatement, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the bound parameters. Raises QueryError when the text and `params` do not name the same."""
+    """Bind all parameters. Raises QueryError if the text and `params` do not have the same names."""
     missing, unknown = statement.params - params.keys(), params.keys() - statement.params
     if missing:
         raise QueryError(f"parameter {_dollars(missing)} is in the query but was given no value.")
@@ -604,7 +599,7 @@ def _dollars(names: Iterable[str]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, or its name."""
+    """Return the first line of an error's message, or the name of its type."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -632,7 +627,7 @@ def _query_error(error: BaseException, timeout: float | None) -> QueryError | En
 
 
 def _executed(connection: Any, cypher: str, bound: dict[str, Any], seconds: float | None) -> Any:
-    """Execute so that Ctrl-C stops the engine, so many seconds do, and the event of `stopped_by`: it runs in another thread while this one waits."""
+    """Execute a statement in another thread. Ctrl-C, the time limit and the event of `stopped_by` stop it."""
     stopping = _stopping.get()
     if seconds is None and stopping is None and threading.current_thread() is not threading.main_thread():
         return connection.execute(cypher, bound)
@@ -648,7 +643,7 @@ def _executed(connection: Any, cypher: str, bound: dict[str, Any], seconds: floa
     threading.Thread(target=work, name="graphstore-query", daemon=True).start()
     try:
         while not wait([ended], _LOOK).done:
-            # the engine's own timeout interrupts once, which can be lost
+            # the engine's own timeout interrupts once, and that interrupt can be lost
             if (until is not None and time.monotonic() >= until) or (stopping and stopping.is_set()):
                 connection.interrupt()
     except BaseException:
@@ -670,7 +665,7 @@ _SHAPES = {
 
 
 def _self_test(driver: str) -> tuple[str, ...]:
-    """Return the names of the query shapes that give wrong rows on a small graph whose answers are counted in Python."""
+    """Return the query shapes that give wrong rows on a small graph; Python computes the expected ones."""
     import pyarrow as pa
 
     links = [(i * 7 % 61, (i * i + 3 * i) % 61, i * 31 % 100) for i in range(400)]

@@ -1,4 +1,4 @@
-"""Read the graph of a view, or of many coordinates, from the rows of the ledger, by statements."""
+"""Read the graph of a view, or of many coordinates, from the rows of the ledger by SQL statements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from graphstore.values.period import OPEN, Instant
 LABELS = ("Node", "Absent", "Event")
 NODE, ABSENT, EVENT = LABELS
 Group = tuple[str, str, str]
-"""A kind of link, and the labels of its ends."""
+"""The kind of a link, and the labels of its ends."""
 _SHOWN = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
 _OF_NODES = ("id", "kind", "key", "scope", "number", "author", "told", "valid_from", "valid_to", "tx_from")
 _OF_ABSENT = ("id", "kind", "key", "scope", "number", "standing", "author", "valid_from", "tx_from")
@@ -42,8 +42,8 @@ _OF_LINKS = ("source", "target", "id", "kind", "strength", "created_by", "author
 
 
 class GraphSpan(NamedTuple):
-    """Rows that hold at some instant of both spans, each with its end not included; where instants of an axis are said, at one of these. `fields`: the
-    properties that are read, None for all."""
+    """Selects the rows that hold at some instant of both spans, whose ends are not included; with `instants`, at one of these on `axis`. `fields`: the
+    properties that are read; None for all."""
 
     valid: tuple[Instant, Instant]
     tx: tuple[Instant, Instant]
@@ -58,7 +58,7 @@ class GraphSpan(NamedTuple):
 
 
 class PeriodBounds(NamedTuple):
-    """Says when something holds, and when it was believed."""
+    """The bounds of the time when something holds, and of the time when it was believed."""
 
     valid_from: Instant
     valid_to: Instant
@@ -89,7 +89,7 @@ class HeldPeriod(NamedTuple):
 
 
 class HeldLinks(NamedTuple):
-    """Periods of links, as JSON arrays: their numbers, the kinds of the links, the numbers of the entities that they join, and the bounds."""
+    """Holds periods of links as JSON arrays: their numbers, the kinds of the links, the numbers of the entities at their ends, and their bounds."""
 
     periods: str
     kinds: str
@@ -102,21 +102,21 @@ class HeldLinks(NamedTuple):
 
 
 class NumberedId(NamedTuple):
-    """A node or event by its number."""
+    """Pairs the number of a node or event with its id."""
 
     number: int
     id: str
 
 
 class StandingStretch(NamedTuple):
-    """The last instant before another, and the first after it, at which anything begins or ends."""
+    """The last instant before a coordinate, and the first after it, at which anything begins or ends."""
 
     since: Instant | None
     until: Instant | None
 
 
 class ViewState(NamedTuple):
-    """The last transaction of a point, how many entities it knows, and what was forgotten by now, which changes past answers."""
+    """Holds the last transaction of a point, how many entities it knows, and counts of what was forgotten by now, which changes past answers."""
 
     last: Instant | None
     known: int
@@ -126,7 +126,7 @@ class ViewState(NamedTuple):
 
     @property
     def forgetting(self) -> tuple[int, int, int | None]:
-        """Return what is another value as soon as something more was forgotten."""
+        """Return a value that changes whenever something more is forgotten."""
         return self.rewritten, self.forgotten, self.forgotten_by
 
 
@@ -138,10 +138,10 @@ STATE = Statement("state", ViewState)
 
 
 class RowSource:
-    """Reads what the rows have of a span at a point. What is read later is read only while nothing was forgotten since, else NotInRows is raised.
+    """Reads the rows of a span at a point. Later reads raise NotInRows if something was forgotten since.
 
-    `periods`: of nodes, each its number, that of the node, and its bounds; `link_periods`: of links, each its number, its kind, the numbers of what
-    it joins, and its bounds.
+    `periods`: of nodes, each with its number, that of the node, and its bounds. `link_periods`: of links, each with its number, its kind, the numbers of
+    its ends, and its bounds.
     """
 
     def __init__(self, point: Point, span: GraphSpan) -> None:
@@ -163,18 +163,18 @@ class RowSource:
         self.size = self._state.known, len(links), sum(row.size for row in held)
 
     def nodes(self) -> tuple[dict[str, pa.Array], list[Json]]:
-        """Return the columns of the nodes that stand, in each of their periods, but for how they do; and their contents. They are handed over: what is large
-        is not kept as long as the graph."""
+        """Return the columns of the standing nodes in each of their periods, without the standing, and their contents. The source drops them: large contents
+        must not live as long as the graph."""
         handed_over, self._nodes = self._nodes, ({}, [])
         return handed_over
 
     def standings(self) -> list[str]:
-        """Return how these nodes stand."""
+        """Return the standings of these nodes."""
         shaky = {row.number for row in self._rows_now().rows(SHAKY)}
         return ["shaky" if entity in shaky else "stands" for _, entity, _ in self.periods]
 
     def events(self) -> pa.Table:
-        """Return what has happened and is believed: the rows of Event."""
+        """Return the rows of Event: what has happened and is believed."""
         point = self._rows_now()
         happened = HappenedTimes(point, self._events)
         rows = thing_rows(point, self._events)
@@ -204,7 +204,7 @@ class RowSource:
         return table_of(EVENT, own, latest)
 
     def absent(self) -> tuple[pa.Table, list[Json]]:
-        """Return what is known and does not hold, with its last content: the rows of Absent, and with them the contents of those that are nodes, of others nothing."""
+        """Return the rows of Absent: what is known and does not hold, with its last content. Also return the contents of its nodes, and {} for events."""
         point, labels = self._rows_now(), self._labels
         rows = thing_rows(point, [row.id for row in point.rows(KNOWN) if row.number not in labels])
         happened = HappenedTimes(point, [row.id for row in rows if row.is_event])
@@ -224,7 +224,7 @@ class RowSource:
         return table_of(ABSENT, own, bodies), contents
 
     def groups(self) -> dict[Group, list[int]]:
-        """Return the numbers of the periods of links, which are handed over."""
+        """Group the numbers of link periods by kind and labels of the ends; the source drops the periods."""
         links, self.link_periods = self.link_periods, []
         groups: dict[Group, list[int]] = {}
         for number, kind, *ends in (row[:4] for row in links):
@@ -245,14 +245,14 @@ class RowSource:
         return table_of(LINK, own, bodies)
 
     def _rows_now(self) -> Point:
-        """Return the point, unless something was forgotten meanwhile. Raises NotInRows then."""
+        """Return the point. Raises NotInRows if something was forgotten meanwhile."""
         if state_of(self._point) != self._state:
             raise NotInRows
         return self._point
 
 
 def state_of(point: Point) -> ViewState:
-    """Return by what a ledger tells whether an answer at a point is still right. How things stand may depend on what is outside of scopes."""
+    """Return the state that decides whether a graph at a point is still right. It is of the whole ledger: standings may depend on other scopes."""
     [state] = point.whole.rows(STATE)
     return state
 
@@ -264,7 +264,7 @@ def stretch_of(point: Point) -> tuple[Instant, Instant]:
 
 
 def nodes_as_table(point: Point) -> pa.Table:
-    """Return the nodes that stand at a point as the table that a view gives: instants are in UTC, and an open end is null."""
+    """Return the standing nodes at a point as the table of a view: instants in UTC, open ends null."""
     with no_collecting():
         held = point.rows(HELD, **_bounds(GraphSpan.at(point.valid, point.tx)))
         found, _ = _node_columns(point, [row for row in held if not row.is_event])
@@ -274,7 +274,7 @@ def nodes_as_table(point: Point) -> pa.Table:
 
 
 def _node_columns(point: Point, rows: list[HeldPeriod]) -> tuple[dict[str, pa.Array], list[Json]]:
-    """Make the columns of nodes, but for how they stand; and return their contents."""
+    """Return the columns of nodes without the standing, and the contents of the nodes."""
     columns = columns_of(rows, HeldPeriod)
     bodies = whole_bodies(
         point,
@@ -301,7 +301,7 @@ def _end(instant: Instant | None) -> Instant:
 
 
 def _body(happened: HappenedTimes, row: Described) -> Json:
-    """Return the body of a version; of a forgotten thing what is left of it."""
+    """Return the body of a version; of a forgotten thing its tombstone."""
     what = f"event {row.id!r}" if row.is_event else f"node {row.id!r}, version {row.number}"
     body = happened.point.content(row.data, row.checksum, what)
     if body:
@@ -317,7 +317,7 @@ def _with_latest(happened: HappenedTimes, row: Described, body: Json) -> Json:
 
 
 def _as_description(event: Json) -> Json:
-    """Return the body of an event as that of a node: what it says is the content."""
+    """Convert the body of an event to that of a node: its fields are the content."""
     return {
         "content": {name: value for name, value in event.items() if name not in ("salt", "content")},
         "text": event.get("description"),

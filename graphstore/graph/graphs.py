@@ -1,4 +1,4 @@
-"""The graphs for Cypher: the tables of the whole history, and the graph of one view; each is updated or built on demand."""
+"""The graphs for Cypher: the tables of the whole history and the graphs of views, updated or built on demand."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from graphstore.values.findings import Problem
 
 KEPT_VIEWS = 4
-_FREE_EVERY = 5.0  # seconds; a graph that is built right after takes three times as long, since its pages are requested again
-_COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
+_FREE_EVERY = 5.0  # seconds; right after it a graph takes three times as long to build
+_COPY_AFTER = 0.25  # seconds that a graph is busy before a second process gets a copy of it
 _TURN = 2.0  # seconds that closing waits for a query over the tables
 
 Coordinate = tuple[Instant, Instant]
-"""Valid and tx."""
+"""The valid time and the tx."""
 
 
 class _GraphKey(NamedTuple):
-    """Names what a graph is of: a stretch of valid time, or a span, and the state of the ledger. Several may be the same, in processes."""
+    """Identifies a graph by its stretch of valid time, or its span, and the state of the ledger; `number` tells copies in several processes apart."""
 
     since: Instant
     until: Instant
@@ -51,7 +51,7 @@ class _GraphKey(NamedTuple):
 
 
 class _GraphRequest(NamedTuple):
-    """Says whose graph is asked, where, and by the rows of which ledger."""
+    """Holds whose graph is wanted, at which coordinate, and from the rows of which ledger."""
 
     core: Any
     where: Callable[[], Coordinate]
@@ -72,22 +72,22 @@ class Graphs:
         notify: Callable[[str], None],
         ledger: Ledger | BranchLedger | None = None,
     ) -> None:
-        self._ledger = ledger  # whose rows are the whole history; None: within scopes
+        self._ledger = ledger  # its rows are the whole history; None: reads are limited to scopes
         self._folder = folder
         self._journal, self._vocabulary = journal, vocabulary
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
         self._views: OrderedDict[_GraphKey, ViewGraph] = OrderedDict()
-        self._turn = threading.RLock()  # held by who has the tables for himself
+        self._turn = threading.RLock()  # held by the one query over the tables
         self._following = threading.RLock()  # held while the tables are changed, closed or dropped
-        self._building = threading.RLock()  # one graph is looked for, or built, at a time
+        self._building = threading.RLock()  # held while a graph is searched for or built
         self._workers: Workers | None = None
-        self._freed = -_FREE_EVERY  # when memory was given back
+        self._freed = -_FREE_EVERY  # when freed memory was last returned to the system
 
     def drop_built(self) -> None:
-        """Drop everything that was built on rows which were replaced, or holds contents that were evicted or erased."""
+        """Drop everything built on rows that were replaced, or that holds evicted or erased contents."""
         with self._building:
-            self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
+            self._views.clear()  # not closed, as another thread may be reading one; the last reader frees it
         with self._following:
             if self._projection is not None:
                 self._projection.abandon()
@@ -112,14 +112,14 @@ class Graphs:
         return self._projection
 
     def serve(self, workers: Workers | None) -> None:
-        """From now on queries run in these processes, or with None in this one."""
+        """Run queries in these processes from now on; with None in this process."""
         if self._workers is not workers:
             self.close()
             self._workers = workers
 
     @property
     def workers(self) -> Workers | None:
-        """Return the processes queries run in; None for this one."""
+        """Return the processes in which queries run; None for this one."""
         return self._workers
 
     def query_tables(
@@ -129,7 +129,7 @@ class Graphs:
         params: Mapping[str, Any],
         limits: QueryLimits | None,
     ) -> Result:
-        """Return the answer of a text over the tables, which follow what is committed first. No writer waits for that.
+        """Answer a text over the tables, which follow all commits first. Writers do not wait for that.
 
         Args:
             ready: raises InvalidError when the store is closed.
@@ -154,7 +154,7 @@ class Graphs:
                         except QueryError as error:
                             raise unknown_names.in_the_tables(error, engine) from None
                 except EngineError:
-                    if not engine.gone:  # else it was closed meanwhile: something was erased
+                    if not engine.gone:  # else it was closed meanwhile by an erasure
                         raise
 
     def query(
@@ -166,8 +166,8 @@ class Graphs:
         limits: QueryLimits | None,
         span: GraphSpan | None = None,
     ) -> Result:
-        """Return the answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
-        graph is built."""
+        """Answer a text over the graph of a view, or of a `span` as known at its tx. The lock of `core` is free while the query runs and while the graph is
+        built."""
         while True:
             with suppress(NotInRows):  # something was forgotten meanwhile
                 asked = _GraphRequest(core, where, span, core.answering or core.rows)
@@ -195,7 +195,7 @@ class Graphs:
                 workers.give_back(worker)
 
     def _claimed(self, workers: Workers, asked: _GraphRequest, until: float) -> tuple[ViewGraph, Worker]:
-        """Return the graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
+        """Claim a free process with the graph of a view: an existing one, else a new one. Raises QueryError if none is free in time."""
         from graphstore.graph.workers import ProcessEngine
 
         began = monotonic()
@@ -225,15 +225,15 @@ class Graphs:
 
     @contextmanager
     def _reading(self, asked: _GraphRequest) -> Iterator[Point]:
-        """Return a block in which one graph at a time is looked for, or built, by one state of the ledger, at the point that it gives."""
-        valid, tx = asked.where()  # before the snapshot: this follows other writers
+        """Enter a block in which one graph at a time is searched for or built, in one state of the ledger; yields the point."""
+        valid, tx = asked.where()  # before the snapshot: this call follows other writers
         with self._building, asked.ledger.snapshot() as database:
             yield Point(database, valid, tx, asked.core.vocabulary)
 
     def at_each(
         self, core: Any, at: Sequence[Coordinate], axis: Axis, cypher: str, params: Mapping[str, Any]
     ) -> list[Result] | None:
-        """Return the answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
+        """Answer a text at coordinates that differ on one axis, over one graph of them all. Return None if each coordinate must be queried separately."""
         from graphstore.graph import period_graph
         from graphstore.graph.graph_from_rows import GraphSpan
         from graphstore.graph.limits import LIMITS
@@ -241,7 +241,7 @@ class Graphs:
         found = period_graph.at_each(cypher, params)
         if found is None:
             return None
-        if core.is_worker:  # what its transaction shows may change
+        if core.is_worker:  # its transaction may still change what is visible
             return None
         spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
         instants = tuple(each[axis == "tx"] for each in at)
@@ -259,10 +259,10 @@ class Graphs:
                 for valid, tx in at
             ]
         except QueryError:
-            return None  # where it is no answer anywhere, the first graph says why
+            return None  # if the text is invalid, the first separate graph reports why
 
     def tables(self) -> AnyEngine:
-        """Return the tables, caught up."""
+        """Return the engine of the tables, which contain everything committed."""
         return self.projection.engine()
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -272,16 +272,16 @@ class Graphs:
 
     @property
     def thrown_away(self) -> int:
-        """Return how often the tables in use held something else than was written, and were made anew."""
+        """Return how often the tables in use differed from what was written and were rebuilt."""
         return 0 if self._projection is None else self._projection.thrown_away
 
     def verify(self) -> list[Problem]:
-        """Return what of the tables differs from the history."""
+        """Return the differences between the tables and the history."""
         with self._turn, self._following:
             return self.projection.verify()
 
     def _view(self, asked: _GraphRequest, cypher: str, limits: QueryLimits | None) -> ViewGraph:
-        """Return the graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
+        """Return the wanted graph in this process's memory, ready for a text. It serves every coordinate at which it would be the same."""
         libraries.load(*libraries.ARROW, self.driver)
         with self._reading(asked) as point:
             kept = self._kept(asked.span, point)
@@ -289,7 +289,7 @@ class Graphs:
             return graph.make_ready(cypher, limits)
 
     def _kept(self, span: GraphSpan | None, point: Point) -> list[ViewGraph]:
-        """Return the graphs of a coordinate, or of a span, that are there."""
+        """Return the existing graphs for a coordinate or a span."""
         from graphstore.graph.graph_from_rows import state_of
 
         state, found = state_of(point), []
@@ -321,17 +321,17 @@ class Graphs:
         with no_collecting():
             source = RowSource(point, GraphSpan.at(point.valid, point.tx) if span is None else span)
             graph = loading.build(source, span, self._vocabulary, engine=engine)
-        if not asked.core.is_worker:  # a transaction still open may change its own view
+        if not asked.core.is_worker:  # an open transaction may change its own view
             stretch = stretch_of(point) if span is None else (-OPEN, OPEN + 1)
             self._views[_GraphKey(*stretch, state, span, id(graph))] = graph
         if len(self._views) > KEPT_VIEWS:
-            # not closed: another thread may be reading it; it goes with its last reader
+            # not closed, as another thread may be reading it; the last reader frees it
             self._views.popitem(last=False)
             self._give_back_memory()
         return graph
 
     def _give_back_memory(self) -> None:
-        """Return freed memory to the system, where the C library can: an engine in memory frees many small pieces, which the library keeps otherwise."""
+        """Return freed memory to the system, if the C library can: an engine in memory frees many small pieces, which the library keeps otherwise."""
         import ctypes
 
         if monotonic() - self._freed >= _FREE_EVERY:
@@ -340,7 +340,7 @@ class Graphs:
                 self._freed = monotonic()
 
     def close(self) -> None:
-        """Let go of every engine; the tables are closed cleanly."""
+        """Release every engine; the tables are closed properly."""
         while self._views:
             graph = self._views.popitem()[1]
             if self._workers is None:
@@ -348,8 +348,8 @@ class Graphs:
         if self._projection is None:
             return
         with self._following:
-            pass  # what is being followed is finished first
-        free = self._turn.acquire(timeout=_TURN)  # a query that hangs does not keep the store from closing
+            pass  # an update of the tables ends first
+        free = self._turn.acquire(timeout=_TURN)  # a query that hangs does not block closing
         try:
             with self._following:
                 if free:
@@ -363,7 +363,7 @@ class Graphs:
 
 
 def _refuse(cypher: str, params: Mapping[str, Any], limits: QueryLimits | None) -> None:
-    """Refuse what can be refused without a process to run it in. Raises QueryError."""
+    """Refuse what can be refused without a process. Raises QueryError."""
     from graphstore.graph.guard import check_stoppable, guard
     from graphstore.graph.statement import parse
 

@@ -1,9 +1,8 @@
-"""The graph tables follow the journal: the whole history of a store, laid out for Cypher in `graph.kuzu`.
+"""Keep the graph tables in `graph.kuzu` up to date with the journal: the whole history of a store, for Cypher.
 
-They are a copy and never more than that. A small file beside them, `graph.json`, records how far they have come and
-what the file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash,
-damaged, of another engine or another journal) the tables are made anew. Nothing is deleted or rolled
-back in them, and what is written is written one statement at a time.
+The tables are only a copy. The file `graph.json` records how far they have followed and the state of `graph.kuzu` when it was closed properly. If the two
+disagree (deleted, left dirty by a crash, damaged, of another engine or journal), the tables are rebuilt. Nothing in them is deleted or rolled back, and one
+statement writes at a time.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ if TYPE_CHECKING:
 
 SCHEMA = 8
 CHUNK = 2 * 131_072
-"""Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
+"""The rows written at once: whole node groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384
-"""Closings in one statement."""
+"""The rows closed by one statement."""
 VECTOR = 2_048
 CHECKPOINT_AFTER = 2_000
-"""Vectors that closings may hold in memory until a checkpoint, some 64 KB each."""
+"""The vectors that closings may hold in memory before a checkpoint, some 64 KB each."""
 POOL = 256 << 20
-"""The engine's memory for tables on disk."""
+"""The engine's memory for tables on disk, in bytes."""
 READ_BACK_EVERY = 60.0
-"""Seconds of use after which everything written is read back, and some rows of any age."""
+"""After this many seconds of use everything newly written is read back and compared, with a sample of older rows."""
 _chance = Random()
 TAKEN = frozenset(
     {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", LINK}
@@ -59,19 +58,19 @@ Notify = Callable[[str], None]
 
 
 class Pen:
-    """Writes in a thread of its own, one thing after the other, while the next columns are made: the engine works without holding the interpreter."""
+    """Writes in a thread of its own, one call at a time, while the next columns are prepared: the engine releases the GIL while it works."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables")
         self._writing: Future[None] | None = None
 
     def write(self, act: Callable[..., None], *args: Any) -> None:
-        """Do `act` beside, when the write before it is done. Raises what that one raised."""
+        """Run `act` in the thread after the previous write has ended. Raises what that one raised."""
         self.wait()
         self._writing = self._thread.submit(act, *args)
 
     def wait(self) -> None:
-        """Wait until everything is written. Raises what went wrong."""
+        """Wait until everything is written. Raises what the last write raised."""
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result()
@@ -91,7 +90,7 @@ class Pen:
 
 
 class Projection:
-    """The graph tables of one store, opened when first needed. `folder` None keeps them in memory."""
+    """The graph tables of one store, opened when first needed. With `folder` None they are in memory."""
 
     def __init__(
         self,
@@ -110,14 +109,14 @@ class Projection:
         self._driver = driver
         self._notify = notify
         self._engine: AnyEngine | None = None
-        self._reached: HistoryMark | None = None  # how far they have followed; None: nothing is written
-        self._tables: set[str] = set()  # link tables there are
-        self._promoted: list[str] = []  # kinds of link that were given tables of their own
-        self._clean = False  # the file on disk is as `graph.json` says
+        self._reached: HistoryMark | None = None  # how far the tables have followed; None: nothing is written
+        self._tables: set[str] = set()  # the link tables that exist
+        self._promoted: list[str] = []  # kinds of link that got tables of their own
+        self._clean = False  # the file on disk is in the state that `graph.json` records
         self._held = 0  # vectors that closings hold since the last checkpoint
-        self._read = Mark()  # what was written up to here has been read back
+        self._read = Mark()  # everything written up to here has been read back
         self._due = monotonic() + READ_BACK_EVERY
-        self.thrown_away = 0  # how often they held something else than was written
+        self.thrown_away = 0  # how often the tables differed from what was written
 
     @property
     def _done(self) -> Mark:
@@ -126,7 +125,7 @@ class Projection:
     # ------------------------------------------------------------------ the four verbs of the store
 
     def engine(self) -> AnyEngine:
-        """Return the engine, caught up with what is committed."""
+        """Return the engine, with tables that contain everything committed."""
         asked = monotonic()
         with self._history.reading():
             if self._engine is None or self._engine.gone:
@@ -145,7 +144,7 @@ class Projection:
         return self._engine
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Rebuild the tables. Raises EngineError when they cannot be written; their files are removed then."""
+        """Rebuild the tables. Raises EngineError if they cannot be written, and then removes their files."""
         libraries.load(*libraries.ARROW, self._driver)
         self._let_go()
         self._remove()
@@ -162,7 +161,7 @@ class Projection:
             self._engine.checkpoint()
         except EngineError as error:
             self._let_go()
-            self._remove()  # their space is freed for the journal
+            self._remove()  # free their space for the journal
             if isinstance(error, DamageError):
                 raise
             raise EngineError(
@@ -170,14 +169,14 @@ class Projection:
             ) from error
 
     def close(self) -> None:
-        """Leave the tables caught up and the file whole, if they were opened; else leave them as they are."""
+        """Bring opened tables up to date and close their file properly; leave unopened ones as they are."""
         if self._engine is None:
             return
         try:
             if self._file is not None:
                 engine = self.engine()
                 if self._read != self._done:
-                    self._due = 0.0  # what was written is read back before it is noted as well closed
+                    self._due = 0.0  # read all back before the note says that the file was closed properly
                     engine = self.engine()
                 if not self._clean:
                     engine.checkpoint()
@@ -190,7 +189,7 @@ class Projection:
             self._let_go()
 
     def verify(self) -> list[Problem]:
-        """Compare every row of every table with the history. Tables that are not there yet have no problems."""
+        """Compare every row of every table with the history. Tables that do not exist yet have no problems."""
         if self._engine is None and self._path is not None and not os.path.lexists(self._path):
             return []
         with self._history.reading():
@@ -202,11 +201,11 @@ class Projection:
     # ------------------------------------------------------------------ open, dirty, clean
 
     def _open(self) -> None:
-        """Open the tables, or make them anew. After a query ended their process, what was written is in the file and its log, which no query writes."""
+        """Open the tables, or rebuild them. If a query killed their process, the file and its log still hold what was written: queries write neither."""
         if self._engine is None:
             with ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables") as beside:
                 looks = beside.submit(self._file.looks) if self._file else None
-                libraries.load(self._driver)  # meanwhile the file is read
+                libraries.load(self._driver)  # while the file is read
             fault = self._fault(looks)
         else:
             self._engine, fault = None, None if self._file else ""
@@ -233,7 +232,7 @@ class Projection:
             raise
 
     def _fault(self, looks: Future[dict[str, int]] | None) -> str | None:
-        """Return why the tables on disk cannot be used; None when they can, empty when there are none to use."""
+        """Return why the tables on disk cannot be used; None if they can, "" if there are none."""
         try:
             if self._file is None or looks is None or self._file.absent:
                 return ""
@@ -265,7 +264,7 @@ class Projection:
         if self._file:
             return POOL
         mark = self._history.reached().mark
-        # the limit of an engine that keeps a copy of everything; only what is used is taken
+        # the limit for an engine that holds everything in memory; it takes only what it uses
         return POOL + (mark.rows + mark.link_rows) * 4096 + 4 * self._journal.size()
 
     def _version(self) -> str:
@@ -278,7 +277,7 @@ class Projection:
 
     def _mark_clean(self) -> None:
         assert self._file is not None and self._reached is not None
-        self._journal.settle()  # the note never knows more than what is on the disk
+        self._journal.settle()  # the note must never be ahead of the synced journal
         self._file.mark_clean(
             {
                 "engine": self._version(),
@@ -302,7 +301,7 @@ class Projection:
         return self._file.path if self._file else None
 
     def abandon(self) -> None:
-        """Close at once: the index they follow is no longer valid. An unfinished update is rebuilt."""
+        """Close at once, because the index behind the tables is no longer valid. An unfinished update is rebuilt later."""
         if isinstance(self._engine, ProcessEngine):
             self._engine.kill("the graph tables are made anew. Ask again.")
         self._let_go()
@@ -315,7 +314,7 @@ class Projection:
     # ------------------------------------------------------------------ read back
 
     def _read_back(self) -> None:
-        """Compare what was written since the last time, and some of the rest, with the history. Rebuild the tables on a difference, with a notice."""
+        """Compare what was written since the last time, and a sample of the rest, with the history. On a difference rebuild the tables and notify."""
         found = self._differing(self._read) or self._differing(None)
         self._read = self._done
         self._due = monotonic() + READ_BACK_EVERY
@@ -339,7 +338,7 @@ class Projection:
             )
 
     def _differing(self, since: Mark | None) -> list[str]:
-        """Return what was written since a mark and reads back otherwise; with None, of some rows of any age."""
+        """Return the differences between the history and the rows written since a mark; with None, and a sample of rows of any age."""
         assert self._engine is not None
         libraries.load(*libraries.ARROW)
         reading, names = self._readback(), sorted(self._tables)
@@ -389,7 +388,7 @@ class Projection:
             first, stop = getattr(done, table.counted), getattr(goal, table.counted)
             steps += [(self._add, label, places) for places in _chunks(range(first, stop), CHUNK)]
         for label, changed in self._history.changed(done, goal).items():
-            # a row that was closed when it was first written is written closed
+            # a row that was closed before it was first written is written closed
             there = [place for place in changed if place < getattr(done, TABLES[label].counted)]
             steps += [(self._close, label, places) for places in _chunks(there, CLOSINGS)]
         total, at = sum(len(places) for *_, places in steps), 0
@@ -401,12 +400,12 @@ class Projection:
                     if progress:
                         progress(at, total)
         except BaseException:
-            self._let_go()  # half of it may be written: they are marked dirty, the next need makes them anew
+            self._let_go()  # perhaps half written: the tables are dirty, and rebuilt when next needed
             raise
         self._reached = now
 
     def _add(self, pen: Pen, label: str, places: Sequence[int]) -> None:
-        """Add the rows of a table at these places; of things that others have, also the relationships by which these have them."""
+        """Add the rows of a table at these places; for parts of an owner also the relationships from their owners."""
         import pyarrow as pa
 
         rows = self._history.table(label, places)
@@ -423,12 +422,12 @@ class Projection:
             pen.write(self._write, f"HAS_{label.upper()}", held, (owning, label))
 
     def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
-        """Add rows. Into empty tables always by COPY: the file is a sixth of the size."""
+        """Add rows. Empty tables are always filled by COPY, which makes the file a sixth of the size."""
         assert self._engine is not None
         self._engine.copy(table, rows, pair=pair, is_empty=not any(self._done))
 
     def _close(self, pen: Pen, label: str, places: Sequence[int]) -> None:
-        """Set the ends of rows. Where the retraction of an event was undone, what was written closed is open again."""
+        """Set the ends of rows. If the retraction of an event was undone, a row that was written closed becomes open again."""
         table, rows = TABLES[label], self._history.table(label, places)
         rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
         count = getattr(self._done, table.counted)
@@ -444,7 +443,7 @@ class Projection:
             )
 
     def _set_ends(self, count: int, statement: str, rows: pa.Table) -> None:
-        """Set the ends of some of a table's `count` rows."""
+        """Set the ends of some rows of a table that has `count` rows."""
         assert self._engine is not None
         self._engine.load(statement, rows)
         self._held += min(len(rows), count // VECTOR + 1)
@@ -453,7 +452,7 @@ class Projection:
             self._held = 0
 
     def by_table(self, links: pa.Table) -> dict[tuple[str, str, str], pa.Table]:
-        """Return links by their table and the labels of their ends."""
+        """Group links by their table and the labels of their ends."""
         from graphstore.graph.arrow_tables import numbers
 
         groups: dict[tuple[str, str, str], list[int]] = {}
@@ -472,7 +471,7 @@ class Projection:
         return link_table(kind) if own else LINK
 
     def _make_table(self, kind: str) -> None:
-        """Make the table of a kind of link when it is not there yet."""
+        """Create the table of a kind of link if it does not exist."""
         name = self._table_of(kind)
         if name not in self._tables:
             assert self._engine is not None
@@ -481,7 +480,7 @@ class Projection:
 
 
 def link_table(kind: str) -> str:
-    """Return the name in Cypher of a kind's own table."""
+    """Return the Cypher name of a kind's own table."""
     name = kind.upper()
     return f"{name}_LINK" if name in TAKEN else name
 

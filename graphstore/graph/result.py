@@ -1,4 +1,4 @@
-"""The result of a query: values read from the engine once, in a table that can be shown and converted."""
+"""The result of a query: values read once from the engine, as a table that can be shown and converted."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 OPEN_END = datetime.max
-"""How the tables write an open end."""
+"""The value of an open end in the tables."""
 SHOWN = 20
-"""Rows a Result shows of itself."""
+"""The number of rows that a Result shows of itself."""
 
 
 class Entity(dict[str, Any]):
-    """A node or a relationship as a dict: its properties and `_label`. Where it lies in the engine is kept aside."""
+    """A node or a relationship as a dict of its properties and `_label`. Attributes hold its place in the engine and the places of its ends."""
 
     __slots__ = ("at", "source", "target")
     at: tuple[int, int]
@@ -43,7 +43,7 @@ class Entity(dict[str, Any]):
     target: tuple[int, int] | None
 
     def __hash__(self) -> int:  # type: ignore[override]
-        """By label and id: nodes can be put into a set."""
+        """Hash by label and id, so that nodes can be in a set."""
         return hash((self.get("_label"), self.get("id")))
 
 
@@ -56,13 +56,13 @@ _INTERNAL = frozenset({"_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"})
 
 
 def _lowered(key: str) -> str:
-    """ladybug writes in capitals what kuzu writes in small letters."""
+    """Return a key as kuzu writes it: ladybug writes internal keys in capitals."""
     return key.lower() if key in _INTERNAL else key
 
 
 class ValueReader:
-    """Turns what the engine returns into what callers get. `properties` says which columns a label has: in a match of
-    several labels the engine gives every row the columns of all."""
+    """Converts the engine's values to those that callers get. `properties` returns the columns of a label: in a match of several labels the engine gives every
+    row the columns of all."""
 
     def __init__(self, properties: Callable[[str], Container[str]]) -> None:
         self._properties = properties
@@ -88,12 +88,12 @@ class ValueReader:
         if "_nodes" in value and "_rels" in value:
             nodes = [self.value(x) for x in value["_nodes"]]
             if nodes and not any(nodes):
-                return None  # an OPTIONAL MATCH found no such path
+                return None  # an OPTIONAL MATCH found no path
             return {"_nodes": nodes, "_rels": [self.value(x) for x in value["_rels"]]}
         if "_id" not in value or "_label" not in value:
             return {key: self.value(item) for key, item in value.items()}
         if value["_id"] is None:
-            return None  # what an OPTIONAL MATCH did not find, in a list or a path
+            return None  # an OPTIONAL MATCH found nothing, in a list or a path
         label = value["_label"]
         known = self._properties(label)
         entity = Entity(_label=label)
@@ -110,13 +110,13 @@ class ValueReader:
 
 
 def needs_arrow(kind: str) -> bool:
-    """Return True if a type of the engine has dates or instants in it, whose conversion into rows ends the process where Python cannot hold one; or maps,
-    whose keys may be lists."""
+    """Return True if values of a type must be read by Arrow. Dates and instants that Python cannot hold end the process when the engine converts them to rows;
+    keys of maps may be lists."""
     return any(word in kind for word in ("DATE", "TIMESTAMP", "MAP("))
 
 
 def rows_of(table: pyarrow.Table, types: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the rows of an Arrow table, as the engine would give them."""
+    """Return the rows of an Arrow table as the engine would return them."""
     columns = [
         [value for chunk in column.chunks for value in arrow_values(chunk)] for column in table.columns
     ]
@@ -127,7 +127,7 @@ def rows_of(table: pyarrow.Table, types: Sequence[str]) -> list[tuple[Any, ...]]
 
 
 def arrow_values(column: pyarrow.Array) -> list[Any]:
-    """Return the values of an Arrow column as the engine's rows have them. A date, instant or span that Python cannot hold is text."""
+    """Return the values of an Arrow column as in the engine's rows. Dates, instants and durations that Python cannot hold are text."""
     import pyarrow as pa
 
     kind = column.type
@@ -166,7 +166,7 @@ def arrow_values(column: pyarrow.Array) -> list[Any]:
 
 
 def _spread(values: list[Any], of: pyarrow.Array) -> list[Any]:
-    """Return the values of a field of structs, one for each: the engine leaves out those of structs that are null."""
+    """Return one value for each struct of an array. The engine omits the field values of structs that are null."""
     if len(values) == len(of):
         return values
     rest = iter(values)
@@ -229,7 +229,7 @@ def _span(microseconds: int) -> Any:
 
 
 def fits(rows: pyarrow.Table) -> bool:
-    """Return True if Python can hold the instants of what `arrow_out` gave."""
+    """Return True if Python can hold all instants of a table from `arrow_out`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -249,10 +249,10 @@ _AS_THEY_ARE = frozenset({"STRING", "BOOL", "SERIAL", "INT64", "INT32", "INT16",
 
 
 def legible(value: Any, ends: Mapping[tuple[int, int], str] = MappingProxyType({})) -> Any:
-    """Return a value of a row as JSON has it, the same at every interface: what JSON has no form for is text, and a span of time is seconds.
+    """Convert a value of a row to a value of JSON, the same at every interface. Types without a JSON form become text; a duration becomes its seconds.
 
-    NaN, Infinity and -Infinity, whole numbers beyond 64 bits and decimals are text; bytes are base64; keys of maps are text. `ends`: ids of nodes by their
-    places; a relationship between two of them says them, as `_source` and `_target`.
+    NaN, Infinity, -Infinity, whole numbers beyond 64 bits and decimals are text; bytes are base64; keys of maps are text. `ends` maps places of nodes to
+    ids: a relationship between two of these gets `_source` and `_target`.
     """
     if value is None or value is True or value is False or isinstance(value, str):
         return value
@@ -329,14 +329,14 @@ class Result:
         return [dict(zip(self.columns, row, strict=True)) for row in self.tuples()]
 
     def legible(self) -> list[dict[str, Any]]:
-        """Return every row as a dict of values as JSON has them: see `legible`."""
+        """Return every row as a dict of JSON values, as the function `legible` converts them."""
         if self._tuples is not None and all(kind in _AS_THEY_ARE for kind in self._types):
             return self.rows()
         ends = self._ends()
         return [{name: legible(value, ends) for name, value in row.items()} for row in self.rows()]
 
     def _ends(self) -> dict[tuple[int, int], str]:
-        """Return the ids of the nodes among the values, by their places."""
+        """Return the ids of the nodes among the values, by their places in the engine."""
         return {
             each.at: each["id"]
             for each in _entities(self.tuples())
@@ -469,7 +469,7 @@ class Steps(Result):
 
 
 def distinct(columns: Sequence[str]) -> list[str]:
-    """Return the names, each once: a row as a dict would lose a column whose name another has."""
+    """Return the column names with a number added to repeated ones: a dict of a row would lose a column whose name is repeated."""
     if len(set(columns)) == len(columns):
         return list(columns)
     found: list[str] = []

@@ -1,6 +1,5 @@
-"""Processes that run Cypher for those who serve others: each holds one engine, is limited in time, memory and the size of its answers, and is killed and
-replaced when it passes a limit. The store's own process never runs a caller's text.
-"""
+"""Processes that run Cypher for a server. Each holds one engine with limits on time, memory and answer size, and is killed and replaced when a query exceeds
+one. The store's own process never runs a client's text."""
 
 from __future__ import annotations
 
@@ -31,17 +30,17 @@ from graphstore.graph.worker import receive, send, stream, table_of
 if TYPE_CHECKING:
     import pyarrow
 
-_LOOK = 0.05  # seconds between two looks at the memory of a query, and at whether it is to be stopped
+_LOOK = 0.05  # seconds between checks of a query's memory and of whether it is to be stopped
 _GRACE = 1.0  # seconds beyond its limit in which a query may end by itself
-_START = 60.0  # seconds to start in, on a machine that is busy
+_START = 60.0  # seconds in which a process must start, on a busy machine
 AVAILABLE = sys.platform != "win32"
-"""Whether this platform has what is needed; else Cypher runs in the process of the store."""
+"""True if the platform supports these processes; else Cypher runs in the process of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Limits what a query of others may take: seconds of time, bytes of memory beyond the graph, bytes of its answer; how many processes there may be, and the
-    bytes that their graphs and tables may keep for later queries."""
+    """Limits a client's query: seconds of time, bytes of memory beyond the graph, bytes of its answer; also the number of processes, and the bytes that their
+    graphs and tables may keep for later queries."""
 
     seconds: float = 30.0
     memory: int = 1 << 30
@@ -51,11 +50,11 @@ class Allowance:
 
 
 class EngineGone(EngineError):
-    """The process, or the graph in it, is not there any more: it is made anew for the next query."""
+    """Raised when the process, or the graph in it, no longer exists. The next query gets a new one."""
 
 
 class _Answers(pickle.Unpickler):
-    """Reads what a process answers: values, and nothing that could do anything."""
+    """Unpickles a process's answers: only classes of values are allowed."""
 
     _KNOWN = frozenset(
         {
@@ -73,14 +72,14 @@ class _Answers(pickle.Unpickler):
     )
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return the classes of values. Raises UnpicklingError for any other."""
+        """Return a class of values. Raises UnpicklingError for any other."""
         if (module, name) not in self._KNOWN:
             raise pickle.UnpicklingError(f"{module}.{name} is no value")
         return super().find_class(module, name)
 
 
 def _end(process: subprocess.Popen[bytes], lifeline: int, pid: int) -> None:
-    """Kill a process, and see it off. In a fork of its parent: nothing."""
+    """Kill a process and wait for its end. In a fork of the parent do nothing."""
     if os.getpid() != pid:
         return
     with suppress(OSError):
@@ -90,7 +89,7 @@ def _end(process: subprocess.Popen[bytes], lifeline: int, pid: int) -> None:
 
 
 class Worker:
-    """One process. `claimed` is held while somebody's query runs in it, or a graph is built there."""
+    """One process. `claimed` is held while a query runs in it, or a graph is built in it."""
 
     def __init__(self, driver: str) -> None:
         self.driver = driver
@@ -139,16 +138,16 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Return the process."""
+        """Return the id of the process."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Return True if it can be asked."""
+        """Return True if the process accepts requests."""
         return bool(self._finish.alive)
 
     def await_start(self) -> None:
-        """Until it has loaded the engine. Raises EngineError when it cannot."""
+        """Wait until the process has loaded the engine. Raises EngineError if it cannot."""
         with self._pipe:
             if not self._ready:
                 try:
@@ -159,12 +158,12 @@ class Worker:
                 self._ready = True
 
     def kill(self, why: str) -> None:
-        """End it, whatever it does."""
+        """Kill the process, even while it works."""
         self._why = self._why or why
         self._finish()
 
     def close(self) -> None:
-        """Close the database as it is, if nothing runs; and end the process."""
+        """Close the database, if no request is running, and end the process."""
         if self._pipe.acquire(timeout=_GRACE):
             try:
                 with suppress(GraphStoreError):
@@ -174,11 +173,11 @@ class Worker:
         self.kill("the graph was closed.")
 
     def memory(self) -> int:
-        """Return the bytes it has in memory; 0 where that cannot be known."""
+        """Return the bytes that the process has in memory; 0 if unknown."""
         return resident(self.pid)
 
     def kept(self) -> int:
-        """Return the bytes it has in memory beyond what it had when it was empty."""
+        """Return the bytes that the process has in memory beyond those it had when it was empty."""
         return max(0, self.memory() - self._empty) if self._ready and self.alive else 0
 
     def ask(
@@ -190,9 +189,9 @@ class Worker:
         memory: int | None = None,
         **options: Any,
     ) -> tuple[Any, bytes]:
-        """Return what it answers, and the Arrow bytes behind it. It is killed when it takes more than so many seconds or bytes, or nobody waits any more.
+        """Send a request; return the answer and the Arrow bytes behind it. The process is killed when it exceeds a limit, or when the client has gone.
 
-        Raises what the engine raises; QueryError when it was killed; Gone when it is not there any more.
+        Raises what the engine raises; QueryError if the process was killed; EngineGone if it no longer exists.
         """
         self.await_start()
         with self._pipe:
@@ -233,7 +232,7 @@ class Worker:
             raise
         except (EOFError, OSError, ValueError):
             raise self._died() from None
-        except BaseException:  # Ctrl-C: its answer would be taken for that of the next
+        except BaseException:  # Ctrl-C: the next request would read this answer as its own
             self.kill("the query was interrupted.")
             raise
         try:
@@ -268,7 +267,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def resident(pid: int) -> int:
-    """Return the bytes a process has in memory; 0 where that cannot be known."""
+    """Return the bytes that a process has in memory; 0 if unknown."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as source:
             return int(source.read().split()[1]) * _PAGE
@@ -277,7 +276,7 @@ def resident(pid: int) -> int:
 
 
 class ProcessEngine:
-    """An `Engine` in a process of its own: the same verbs. It is gone when its process was killed, or holds another one."""
+    """An `Engine` in its own process, with the same methods. It is gone once the process was killed or holds another engine."""
 
     def __init__(
         self,
@@ -295,18 +294,18 @@ class ProcessEngine:
 
     @property
     def worker(self) -> Worker:
-        """Its process. Raises Gone when it holds another engine, or none."""
+        """Return its process. Raises EngineGone if that holds another engine, or none."""
         if self.gone:
             raise EngineGone("the graph has made way for another.")
         return self._worker
 
     @property
     def gone(self) -> bool:
-        """Return True if it has to be made anew."""
+        """Return True if the engine no longer exists and must be rebuilt."""
         return self._worker.holds is not self or not self._worker.alive
 
     def claim(self) -> Worker | None:
-        """Return its process, claimed; None when that is busy or gone."""
+        """Claim its process and return it; None if it is busy or gone."""
         if not self._worker.claimed.acquire(blocking=False):
             return None
         if self.gone:
@@ -315,15 +314,15 @@ class ProcessEngine:
         return self._worker
 
     def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
-        """As `Engine.run`."""
+        """Run as `Engine.run` does."""
         return cast("list[tuple[Any, ...]]", self.worker.ask("run", cypher, **params)[0])
 
     def arrow(self, cypher: str, /, **params: Any) -> pyarrow.Table:
-        """As `Engine.arrow`."""
+        """Run as `Engine.arrow` does."""
         return table_of(self.worker.ask("arrow", cypher, **params)[1])
 
     def load(self, cypher: str, /, rows: pyarrow.Table) -> None:
-        """As `Engine.load`."""
+        """Load as `Engine.load` does."""
         if rows.num_rows:
             self.worker.ask("load", cypher, table=rows)
 
@@ -336,12 +335,12 @@ class ProcessEngine:
         pair: tuple[str, str] | None = None,
         is_empty: bool = False,
     ) -> None:
-        """As `Engine.copy`."""
+        """Add rows as `Engine.copy` does."""
         if rows.num_rows:
             self.worker.ask("copy", table, table=rows, pair=pair, is_empty=is_empty)
 
     def checkpoint(self) -> None:
-        """As `Engine.checkpoint`."""
+        """Write the log into the file as `Engine.checkpoint` does."""
         self.worker.ask("checkpoint")
 
     def query(
@@ -351,7 +350,7 @@ class ProcessEngine:
         *,
         limits: QueryLimits | None = LIMITS,
     ) -> Result:
-        """As `Engine.query`, in the limits of the allowance; with `limits=None` in none but those of time that are set."""
+        """Run as `Engine.query` does, within the allowance. With `limits=None` only an enclosing time limit applies."""
         timeout = seconds_limit()
         if timeout is None and limits is not None:
             timeout = self.allowance.seconds
@@ -365,22 +364,22 @@ class ProcessEngine:
         return Result(columns, rows, types=types, warnings=warnings)
 
     def kill(self, why: str) -> None:
-        """End its process, whatever it does."""
+        """Kill its process, even while it works."""
         if not self.gone:
             self._worker.kill(why)
 
     def close(self) -> None:
-        """Close the database as it is, if it can be; and let the process go."""
+        """Close the database, if possible, and end the process."""
         if not self.gone:
             self._worker.close()
 
 
 AnyEngine = Engine | ProcessEngine
-"""An engine in this process, or in one of its own."""
+"""An engine in this process or in its own."""
 
 
 class Workers:
-    """The processes of one store and its branches: as many as are used at once, up to a limit, and one ready for whatever comes."""
+    """Manages the processes of one store and its branches: as many as are in use, up to a limit, and one idle in advance."""
 
     def __init__(self, driver: str, allowance: Allowance | None = None) -> None:
         self.driver, self.allowance = driver, allowance or Allowance()
@@ -390,7 +389,7 @@ class Workers:
         self._stopped = False
 
     def warm(self) -> None:
-        """Have one ready, started beside."""
+        """Start an idle process in the background, unless there is one."""
         with self._change:
             if self._stopped or any(each.alive and each.holds is None for each in self._all):
                 return
@@ -399,7 +398,7 @@ class Workers:
                 self._all.append(Worker(self.driver))
 
     def claim_for_new(self) -> Worker | None:
-        """Claim a process for a new engine: an empty one, a new one, or that whose graph was not used for longest. Returns None when all are busy."""
+        """Claim a process for a new engine: an empty one, a new one, or the one with the least recently used graph. Return None if all are busy."""
         with self._change:
             self._refuse_stopped()
             self._all = [each for each in self._all if each.alive]
@@ -416,11 +415,11 @@ class Workers:
             return made
 
     def patience(self) -> float:
-        """Return how many seconds a query waits for a process that is free: as long as it may run."""
+        """Return the seconds that a query waits for a free process: as many as it may run."""
         return seconds_limit() or self.allowance.seconds
 
     def refuse_late(self, until: float) -> None:
-        """Raises QueryError after so long."""
+        """Raise QueryError if the time has passed or the server stops."""
         if self._stopped or time.monotonic() > until:
             raise QueryError(
                 "other queries ran all the time, and this one did not come to its turn. Try again later."
@@ -431,7 +430,7 @@ class Workers:
             raise QueryError("the server stops: no query is run any more.")
 
     def own(self) -> Worker:
-        """One for the tables of the whole history, which makes way for nothing."""
+        """Return a new process for the tables of the whole history; no other graph replaces these."""
         with self._change:
             self._refuse_stopped()
             made = Worker(self.driver)
@@ -439,7 +438,7 @@ class Workers:
             return made
 
     def give_back(self, worker: Worker) -> None:
-        """The end of a claim. For one that was killed another is started."""
+        """End a claim. A killed process is replaced."""
         worker.used = time.monotonic()
         worker.claimed.release()
         self._keep_to_cache()
@@ -450,7 +449,7 @@ class Workers:
                 self.warm()
 
     def _keep_to_cache(self) -> None:
-        """Let go of the graphs that were not used for longest until the rest fits. That which was used last stays, whatever its size."""
+        """Kill the processes of the least recently used graphs until the rest fits into the cache. The last used one stays, whatever its size."""
         with self._change:
             over = self.kept() - self.allowance.cache
             if over <= 0:
@@ -471,12 +470,12 @@ class Workers:
         return sum(map(resident, self.pids))
 
     def wait(self, seconds: float) -> None:
-        """Until a claim ends, at most so long."""
+        """Wait until a claim ends, at most `seconds`."""
         with self._change:
             self._change.wait(seconds)
 
     def stop(self) -> None:
-        """Stop what runs, and run nothing more; graphs and tables that are idle are closed by who holds them."""
+        """Stop running queries and accept no more. Owners close idle graphs and tables themselves."""
         with self._change:
             self._stopped = True
             workers = [*self._all, *self._own]
@@ -486,12 +485,12 @@ class Workers:
                 each.kill("the query was stopped: the server stops.")
 
     def close(self) -> None:
-        """End every process of a graph."""
+        """End all processes of graphs."""
         self.stop()
         for each in self._all:
             each.kill("the store is closed.")
 
     @property
     def pids(self) -> list[int]:
-        """Return the processes there are."""
+        """Return the ids of the live processes."""
         return [each.pid for each in [*self._all, *self._own] if each.alive]
