@@ -1,1 +1,1 @@
-"""The graph tables in Kùzu: the engine, its guard, the projection, results. They are a copy: nothing here decides what is true."""
+"""The graph tables in Kùzu: the engine, its guard, the projection and results. They are a copy: nothing here decides what is true."""

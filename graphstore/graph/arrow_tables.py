@@ -1,6 +1,6 @@
-"""Columns of the graph tables, made from rows and bodies: what the tables and a view's graph share.
+"""Build the columns of the graph tables from rows and bodies, for the tables and for graphs of views.
 
-Columns are made of buffers: Arrow loads pandas, where it is there, before it converts the first Python value or list.
+Columns are built from buffers, because Arrow imports pandas, if installed, before it converts the first Python value or list.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from graphstore.read.points import Point
 
 _BATCH = 8_192
-_FEW = 64  # texts that are not looked at first for being one and the same
-_MOST = (1 << 31) - 1  # bytes of a column of text
+_FEW = 64  # texts: shorter columns are not checked for being all equal
+_MOST = (1 << 31) - 1  # bytes of a text column with 32-bit offsets
 _INSTANTS = frozenset(
     {"tx", "told", "occurred_at", "first_seen", "last_seen", "valid_from", "valid_to", "tx_from", "tx_to"}
 )
@@ -39,7 +39,7 @@ _NUMBERS = frozenset({"number", "strength", "count"})
 def whole_bodies(
     point: Point, bodies: Sequence[bytes | None], checksums: Sequence[int | None], what: Callable[[int], str]
 ) -> list[Json]:
-    """Parse bodies. Raises DamageError for one that is not what was written; `what` says what it is of, by its place among them."""
+    """Parse bodies. Raises DamageError for a body that differs from what was written; `what` names its owner, by its index."""
     for at, (body, checksum) in enumerate(zip(bodies, checksums, strict=True)):
         if body is None or crc32(body) != checksum:
             point.content(body, checksum, what(at))
@@ -47,7 +47,7 @@ def whole_bodies(
 
 
 def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """Return the columns of versions that their bodies say."""
+    """Return the columns of versions that come from their bodies."""
     return {
         "content": encoded_texts([dumps(body["content"]) if "content" in body else None for body in bodies]),
         "text": texts(map(text_of_body, bodies)),
@@ -58,7 +58,7 @@ def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
 
 
 def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """Return the columns of events of these types beside their id, type and instants."""
+    """Return the columns of events of these types, except id, type and instants."""
     columns = {
         field.name: texts(body.get(field.name, field.absent) for body in bodies)
         for field in BODY
@@ -70,7 +70,7 @@ def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.
 
 
 def link_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """Return the columns of links that their bodies say."""
+    """Return the columns of links that come from their bodies."""
     return {
         "reason": texts([body.get("reason") for body in bodies]),
         "metadata": texts([json_text(body.get("metadata")) for body in bodies]),
@@ -78,13 +78,13 @@ def link_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
 
 
 def columns_of(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
-    """Return the columns of rows, which are tuples of a model, by its fields."""
+    """Return the columns of rows, which are tuples of a model, by field."""
     columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in model._fields)
     return dict(zip(model._fields, columns, strict=True))
 
 
 def columns_by_name(columns: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
-    """Make columns of the types that their names have in every graph. With `told` comes `remainder`: what was recorded later is a piece of what was said then."""
+    """Return columns with their types by name. With `told` also `remainder`: True if a later write cut the row from an earlier statement."""
     found = {name: _column(name, values) for name, values in columns.items()}
     return {**found, "remainder": pc.less(found["told"], found["tx_from"])} if "told" in found else found
 
@@ -98,7 +98,7 @@ def _column(name: str, values: Sequence[Any]) -> pa.Array:
 
 
 def arrow_out(rows: pa.Table) -> pa.Table:
-    """Return the table with aware instants, and null where an end is open."""
+    """Return the table with aware instants, and null for open ends."""
     aware, last = pa.timestamp("us", tz="UTC"), instants((OPEN,))[0]
     for at, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
@@ -114,30 +114,30 @@ _OF_BODIES = frozenset({"word", "data", "body", "checksum", "place", "place_body
 
 
 def table_of(label: str, own: Mapping[str, Sequence[Any]], bodies: Sequence[Json]) -> pa.Table:
-    """Make the rows of the table of a label, or of links: `own`, by their names, and what their bodies say."""
+    """Return the rows of the table of a label, or of links, from the columns in `own` and from the bodies."""
     return pa.table({**columns_by_name(own), **_said(label, own, bodies)})
 
 
 def as_table(label: str, columns: Mapping[str, list[Any]]) -> pa.Table:
-    """Make rows of the history. `columns`: those that the statement of the table gives, with bodies that were checked."""
+    """Return rows of the history. `columns`: those of the table's statement, with checked bodies."""
     own = {name: values for name, values in columns.items() if name not in _OF_BODIES}
     return table_of(label, own, _bodies_of_history(label, columns))
 
 
 def tombstone(word: str) -> Json:
-    """Return what stands in place of the body of something that was forgotten."""
+    """Return the tombstone: what replaces the body of something forgotten."""
     return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
 
 def event_tombstone(word: str, place: Json) -> Json:
-    """Return what stands in place of the body of an event that was forgotten. `place`: its place in its trace."""
+    """Return the tombstone of a forgotten event. `place`: its place in its trace."""
     return {**tombstone(word), "authorized": None, **place}
 
 
 def _bodies_of_history(label: str, columns: Mapping[str, list[Any]]) -> list[Json]:
     """Parse the bodies of rows of the history, with tombstones for what was forgotten."""
     if label == "Op":
-        different = list(dict.fromkeys(columns["data"]))  # those of a transaction share its reason
+        different = list(dict.fromkeys(columns["data"]))  # operations of a transaction share its reason
         known = dict(zip(different, parsed(different), strict=True))
         return [known[data] for data in columns["data"]]
     bodies = parsed(columns["data"]) if "data" in columns else []
@@ -151,7 +151,7 @@ def _bodies_of_history(label: str, columns: Mapping[str, list[Any]]) -> list[Jso
 
 
 def _said(label: str, own: Mapping[str, Sequence[Any]], bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """Make the columns of a label that are in the bodies of its rows."""
+    """Return the columns of a label that come from the bodies of its rows."""
     match label:
         case "Version" | "Absent":
             return description_columns(bodies)
@@ -167,7 +167,7 @@ def _said(label: str, own: Mapping[str, Sequence[Any]], bodies: Sequence[Json]) 
 
 
 def field_column(kind: FieldKind, values: list[Any]) -> pa.Array:
-    """Return a column of the values of a field of contents, which are all of a kind; of JSON text where they are not."""
+    """Return the column of a content field whose values are all of a kind; for `json`, of JSON text."""
     if kind == "number":
         values = [None if value is None else float(value) for value in values]
     elif kind == "json":
@@ -176,7 +176,7 @@ def field_column(kind: FieldKind, values: list[Any]) -> pa.Array:
 
 
 def json_text(value: Any) -> str:
-    """Return a body's field as JSON text; an absent one is an empty object."""
+    """Return a field of a body as JSON text; an absent one as an empty object."""
     return dumps(value).decode() if value else "{}"
 
 
@@ -195,7 +195,7 @@ def texts(values: Iterable[str | None]) -> pa.Array:
 
 
 def encoded_texts(values: list[bytes | None]) -> pa.Array:
-    """Return a column of text in UTF-8."""
+    """Return a column of text from UTF-8."""
     known = [value or b"" for value in values]
     return _strings(b"".join(known), _lengths(known), _there(values))
 
@@ -210,7 +210,7 @@ def text_lists(values: Sequence[Sequence[str]]) -> pa.Array:
 
 
 def numbers(values: Any) -> pa.Array:
-    """Return a column of whole numbers; an array is taken as it is, and so is a column of numpy."""
+    """Return a column of whole numbers; arrays and numpy columns are used without a copy."""
     if isinstance(values, (array, memoryview)) or hasattr(values, "dtype"):
         kind = pa.int64() if values.itemsize == 8 else pa.int32()
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.int64())
@@ -218,12 +218,12 @@ def numbers(values: Any) -> pa.Array:
 
 
 def fractions(values: Sequence[float | None]) -> pa.Array:
-    """Return a column of numbers."""
+    """Return a column of floats."""
     return _fixed(pa.float64(), "d", values)
 
 
 def truths(values: Sequence[bool | None]) -> pa.Array:
-    """Return a column of truth values."""
+    """Return a column of booleans."""
     column = _bytes(bytes(map(bool, values))).cast(pa.bool_())
     there = _there(values)
     if there is None:
@@ -251,7 +251,7 @@ def names_of(values: Any) -> pa.Array:
 
 
 def _there(values: Sequence[Any]) -> pa.Buffer | None:
-    """Return which values are not None, as bits; None when all are."""
+    """Return the validity bits of values: which are not None; None if all are valid."""
     if None not in values:
         return None
     return _bytes(bytes(value is not None for value in values)).cast(pa.bool_()).buffers()[1]
@@ -287,7 +287,7 @@ def _lengths(values: Sequence[str] | Sequence[bytes]) -> Any:
 
 
 def parsed(bodies: Sequence[bytes | None]) -> list[Json]:
-    """Parse bodies together, a quarter of the cost of one by one; what is None or empty is an empty object."""
+    """Parse bodies together, at a quarter of the cost of single ones; None and b"" become empty objects."""
     found: list[Json] = []
     for lo in range(0, len(bodies), _BATCH):
         found += orjson.loads(b"[%b]" % b",".join([body or b"{}" for body in bodies[lo : lo + _BATCH]]))

@@ -1,4 +1,4 @@
-"""The types of the engine as types of Arrow, read from their names: a page without rows has the columns of one with rows."""
+"""Convert the engine's types to Arrow types by their names, so that a page without rows has the same columns as one with rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIST = re.compile(r"\[\d*\]\Z")
 
 
 def arrow_type(kind: str) -> Any:
-    """Return the Arrow type of a type of the engine; None for one that is found out from the values."""
+    """Return the Arrow type of an engine's type; None if the values must decide."""
     kind = kind.strip()
     if kind in _FLAT:
         return _FLAT[kind]
@@ -41,7 +41,7 @@ def arrow_type(kind: str) -> Any:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield what stands between the commas that are in no bracket and no quotes."""
+    """Yield the parts between commas that are outside of brackets and quotes."""
     depth, quoted, begin = 0, False, 0
     for at, letter in enumerate(text):
         quoted ^= letter == "`"
@@ -73,7 +73,7 @@ _PLACES = frozenset({"_ID", "_SRC", "_DST"})
 
 
 def spelled_out(kind: pa.DataType) -> str | None:
-    """Return the name of the type of nodes, relationships and paths as the answer has them, by that of the engine's columns; None for one that has no name."""
+    """Return the type name of nodes, relationships and paths as in answers, from the engine's column type; None if it has no name."""
     if pa.types.is_list(kind):
         inner = spelled_out(kind.value_type)
         return None if inner is None else f"{inner}[]"
@@ -97,7 +97,7 @@ def spelled_out(kind: pa.DataType) -> str | None:
 
 
 def fitted(value: Any, kind: pa.DataType) -> Any:
-    """Return a value as Arrow takes it for a type: maps as pairs, ids as text, whole numbers of a decimal as decimals."""
+    """Convert a value for an Arrow type: maps to pairs, ids to text, whole numbers of a decimal to decimals."""
     if value is None:
         return None
     if pa.types.is_map(kind):
@@ -117,5 +117,5 @@ def fitted(value: Any, kind: pa.DataType) -> Any:
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Return True if values of a type have to be fitted one by one."""
+    """Return True if values of a type must be converted one by one."""
     return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind))

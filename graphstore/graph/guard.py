@@ -1,8 +1,7 @@
-"""Refuses what a Cypher text must not do, before the engine gets it.
+"""Refuse forbidden Cypher texts before the engine gets them.
 
-The engine's read-only transaction is no guard by itself: `COMMIT; CREATE …` leaves it, COPY … TO writes files, CALL
-changes settings. So a text is read as tokens (strings, comments and quoted names are not words) and only what is known
-to read is let through; the read-only transaction is the second lock.
+The engine's read-only transaction does not suffice: `COMMIT; CREATE …` leaves it, COPY … TO writes files, and CALL changes settings. So a text is read as
+tokens (strings, comments and quoted names are not words), and only clauses known to read are allowed. The read-only transaction is the second barrier.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from graphstore.errors import QueryError
 from graphstore.graph.statement import CypherStatement, Token, arguments, edited, text_at
 
 STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "EXPLAIN", "PROFILE", "LOGICAL"})
-"""The words a reading statement can start with."""
+"""The first words of a reading statement."""
 
 WRITES = frozenset("CREATE MERGE DELETE DETACH SET REMOVE DROP ALTER INSERT FOREACH LOAD COPY".split())
-"""The words that write or touch files wherever they stand as a clause."""
+"""Clauses that write or touch files."""
 
 READING_CALLS = frozenset(
     """
@@ -34,13 +33,13 @@ SIDE_EFFECTS = frozenset(
 
 
 def refuse_limits(params: Mapping[str, Any], *more: str) -> None:
-    """Refuse names among the parameters that others send, and `more`: they would be taken for arguments of the query. Raises QueryError."""
+    """Refuse parameters of clients whose names would be taken for arguments of the query, and those named in `more`. Raises QueryError."""
     if taken := {"limits", "cypher", "self", *more} & params.keys():
         raise QueryError(f"no parameter of a query can be named {min(taken)}. Call it something else.")
 
 
 def guard(statement: CypherStatement) -> None:
-    """Refuse every text that could change the store, its settings or a file. Raises QueryError naming the word."""
+    """Refuse every text that could change the store, its settings or a file. Raises QueryError that names the word."""
     tokens = statement.tokens
     _check_wraps(tokens)
     prefixes = ("EXPLAIN", "PROFILE", "LOGICAL")
@@ -131,7 +130,7 @@ def _projections(tokens: Sequence[Token]) -> Iterator[list[list[Token]]]:
 
 
 def _aggregates(item: list[Token]) -> Iterator[bool]:
-    """For each aggregate called in an item, whether it is DISTINCT."""
+    """Yield for each aggregate call in an item whether it is DISTINCT."""
     for at, token in enumerate(item):
         if token.word in AGGREGATES and text_at(item, at + 1) == "(":
             yield text_at(item, at + 2).upper() == "DISTINCT"
@@ -143,13 +142,13 @@ _UNTYPED = frozenset(
     list_reverse_sort list_sum map map_extract map_keys map_values nodes properties relationships rels start_node struct_extract union_extract
     """.split()
 )
-"""Functions that end the process when an argument is a NULL without a type."""
+"""Functions that end the process if an argument is a NULL without a type."""
 _GOING_ON = frozenset(".[(+-*/%^|")
-"""Marks behind a token with which an argument is more than that token."""
+"""Marks after a token that make it only a part of its argument."""
 
 
 def check_nulls(statement: CypherStatement, bound: Mapping[str, Any]) -> None:
-    """Refuse a NULL, written or bound, where the engine needs its type and ends the process for want of it. Raises QueryError."""
+    """Refuse a NULL, written or bound, for which the engine needs a type and otherwise ends the process. Raises QueryError."""
     tokens = statement.tokens
     nulls = {"NULL"} | {f"${name}" for name, value in bound.items() if value is None}
     nulls |= {
@@ -179,7 +178,7 @@ def _null(piece: str) -> str:
 
 
 def _bare(argument: Sequence[Token]) -> str | None:
-    """Return the one token that an argument is, without brackets around it; None: it is more."""
+    """Return the single token of an argument, without brackets around it; None if it has several."""
     start = 0
     while text_at(argument, start) == "(":
         start += 1
@@ -189,15 +188,15 @@ def _bare(argument: Sequence[Token]) -> str | None:
 
 
 AT_ONCE = 1_000_000
-"""Elements of a list, or hundreds of characters of a text, that a function may make in one step."""
+"""The most list elements, or hundreds of characters, that a function may produce in one step."""
 _MAKING = frozenset({"range", "repeat", "lpad", "rpad"})
-"""Functions that make a list or a text of any requested length."""
+"""Functions that produce a list or a text of any length."""
 
 
 def check_stoppable(statement: CypherStatement, bound: Mapping[str, Any]) -> None:
-    """Refuse a text that makes something huge in one step: the engine cannot be interrupted there. Raises QueryError.
+    """Refuse a text that produces a huge value in one step, since the engine cannot be interrupted then. Raises QueryError.
 
-    Only what numbers and parameters say is seen, not what is computed.
+    Only numbers and parameters in the text are checked, not computed values.
     """
     tokens = statement.tokens
     for at, token in enumerate(tokens):
@@ -218,7 +217,7 @@ def check_stoppable(statement: CypherStatement, bound: Mapping[str, Any]) -> Non
 
 
 def _number(argument: list[Token], bound: Mapping[str, Any]) -> int | None:
-    """Return the whole number that an argument is, as it stands or as a parameter; None: something else."""
+    """Return the whole number that an argument is, literal or as a parameter; None if it is anything else."""
     negative = text_at(argument, 0) == "-"
     rest = argument[negative:]
     if len(rest) != 1:
@@ -236,8 +235,8 @@ def _refused(word: str, hint: str) -> QueryError:
 
 
 def widened(statement: CypherStatement, bound: Mapping[str, Any]) -> str:
-    """Return the text with whole numbers cast to 64 bits, wherever the engine takes an expression: it takes a small one as 8 bits, and
-    list_sum([100, 100, 100]) is 44 there."""
+    """Return the text with whole-number parameters cast to 64 bits wherever the engine takes an expression. Without a cast it uses 8 bits for small ones:
+    list_sum([100, 100, 100]) returns 44."""
     types = {}
     for name, value in bound.items():
         if type(value) is int:

@@ -1,4 +1,4 @@
-"""Read the whole history from the rows of the ledger: each table of it by one statement, for the places of its rows."""
+"""Read the whole history from the rows of the ledger: each table by one SQL statement, for given places of rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class HistoryMark(NamedTuple):
-    """States how far a history goes, or how far tables have followed it.
+    """Records how far a history goes, or how far tables have followed it.
 
-    `end` and `digest`: of the last line of the journal. `forgetting`: a text that changes as soon as something is evicted or erased.
+    `end` and `digest` are those of the journal's last line. `forgetting` changes whenever something is evicted or erased.
     """
 
     mark: Mark
@@ -39,7 +39,7 @@ class HistoryMark(NamedTuple):
 
 
 class LedgerEnd(NamedTuple):
-    """Says how far a ledger goes."""
+    """Holds how far a ledger goes."""
 
     entities: int
     periods: int
@@ -53,13 +53,13 @@ class LedgerEnd(NamedTuple):
 
 
 class Promoted(NamedTuple):
-    """A kind of link that has a table of its own."""
+    """A kind of link that has its own table."""
 
     promoted: str
 
 
 class NumberedThing(NamedTuple):
-    """Names a node or event by its number."""
+    """Holds a node or event with its number."""
 
     number: int
     id: str
@@ -96,14 +96,14 @@ LINKS = Statement("table_links", _LINK)
 
 
 class HistoryTable(NamedTuple):
-    """A table of the history, or all those of links: which of the counts of a mark counts its rows, in which table of the ledger these are, and what reads them."""
+    """A table of the history, or all link tables: its count in a mark, its table in the ledger, and the statement that reads it."""
 
     counted: str
     of: str
     statement: Statement[Any]
     key: str = "row"
     owner: str = ""
-    """The label of what has the rows, and the column that names it, such as `Node.node_id`."""
+    """The label of the owner of the rows, and the column with its id, such as `Node.node_id`."""
 
 
 TABLES = {
@@ -114,18 +114,18 @@ TABLES = {
     "Version": HistoryTable("rows", "period", VERSIONS, owner="Node.node_id"),
     "Op": HistoryTable("ops", "operation", OPERATIONS, "id"),
 }
-"""By their labels, in the order in which they are written: links, which take long to write, while the columns of versions are made."""
+"""The tables by label, in the order in which they are written. Links take long to write, so the columns of versions are prepared meanwhile."""
 
 
 class RowHistory:
-    """Reads what a ledger has committed on one line. All numbers are the places of rows in the order of the line."""
+    """Reads the committed rows of one branch of a ledger. All numbers are places of rows in the order of the branch."""
 
     def __init__(self, rows: Ledger | BranchLedger) -> None:
         self._of_line = rows
         self._ledger = rows.ledger if isinstance(rows, BranchLedger) else rows
 
     def reading(self) -> AbstractContextManager[object]:
-        """Return a block that reads one state of the ledger."""
+        """Return a block in which all reads see one state of the ledger."""
         return self._of_line.snapshot()
 
     def reached(self) -> HistoryMark:
@@ -145,30 +145,30 @@ class RowHistory:
         )
 
     def goes_on(self, done: HistoryMark, now: HistoryMark) -> bool:
-        """Return True if the ledger only grew between the two."""
+        """Return True if the ledger only grew between the two marks."""
         return done.forgetting == now.forgetting and self._ledger.ends_at(list(done.end), done.digest)
 
     def promoted(self) -> list[str]:
-        """Return the kinds of link that were given tables of their own."""
+        """Return the kinds of link that got their own tables."""
         return [row.promoted for row in PROMOTED.rows(self._database, {})]
 
     def transactions(self, upto: HistoryMark) -> int:
-        """Return how many transactions there are up to there."""
+        """Return the number of transactions up to a mark."""
         return self._ledger.transactions(upto.end[1])
 
     def last_tx(self, operations: int) -> Instant:
-        """Return the instant of the last of so many operations; 0 of none."""
+        """Return the instant of the last of the first `operations` operations; 0 if there are none."""
         return self._rows(TABLES["Op"], [operations - 1])[0].tx if operations else 0
 
     def things(self, first: int, stop: int) -> list[NumberedThing]:
-        """Return nodes and events."""
+        """Return the nodes and events with numbers from `first` to before `stop`."""
         row = self._database.line.row
         bounds = {"first": row("entity", first), "stop": row("entity", stop)}
         return [thing._replace(number=thing.number % SPAN) for thing in THINGS.rows(self._database, bounds)]
 
     def table(self, label: str, places: Iterable[int]) -> pa.Table:
-        """Return the rows of a table at these places. Raises DamageError for a body that is not what was written."""
-        # they load Arrow, which a query over tables that are there does not need
+        """Return the rows of a table at these places. Raises DamageError for a body that differs from what was written."""
+        # imported here, because they load Arrow, which a query over existing tables does not need
         from graphstore.graph.arrow_tables import as_table, columns_of
 
         table = TABLES[label]
@@ -182,7 +182,7 @@ class RowHistory:
         return as_table(label, columns)
 
     def changed(self, since: Mark, upto: Mark) -> dict[str, list[int]]:
-        """Return the places of the rows of which the ends may be others than at an earlier mark, by their label, in their order."""
+        """Return the places of the rows whose ends may have changed since an earlier mark, by label, in order."""
         closed = closings(self._database, since.closings, upto.closings)
         first = self._database.line.row("period", since.rows)
         events = CHANGED_EVENTS.rows(self._database, {"first": first, "numbers": as_json(closed.periods)})
@@ -203,7 +203,7 @@ class RowHistory:
         return table.statement.rows(self._database, {"numbers": numbers})
 
     def _whole(self, body: int | None, data: bytes | None, checksum: int) -> bytes | None:
-        """Return the data of a body; what is not what was written is asked of the ledger again, which refuses it by the name of its line."""
+        """Return the data of a body. For damaged data ask the ledger, which raises an error that names the line."""
         if body is None or (checksum >= 0 if data is None else crc32(data) == checksum):
             return data
         return self._ledger.raw(body, 1)

@@ -1,4 +1,4 @@
-"""How much a query may say and get."""
+"""Limits on the size of a query and of its answer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Limits what one query may say and get. The engine's parser and binder take no less than twice as much of each, in under a second."""
+    """Limits one query and its answer. The engine's parser and binder handle at least twice as much of each in under a second."""
 
     characters: int = 100_000
     tokens: int = 10_000
     clauses: int = 256
     depth: int = 32
-    """Brackets of any kind within each other: lists, maps, calls, subqueries, types."""
+    """Nested brackets of any kind: lists, maps, calls, subqueries, types."""
     cases: int = 8
-    """CASE within CASE: each level doubles what the parser does."""
+    """Nested CASE: each level doubles the parser's work."""
     signs: int = 64
-    """NOT, - and + before one another."""
+    """Consecutive NOT, - and +."""
     rows: int = 1_000_000
 
 

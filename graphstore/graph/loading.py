@@ -1,6 +1,6 @@
-"""Load the graphs of views: what rows have of a coordinate, or of many, becomes Arrow tables, which an engine takes when a query may read them.
+"""Load graphs of views: the rows of one or many coordinates become Arrow tables, which an engine loads when a query may read them.
 
-The graph of many coordinates has a node for each row, with both its periods, and a link wherever it joins two of them.
+The graph of many coordinates has a node for each row, with both its periods, and a link between each two rows that it joins.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ RESERVED = frozenset(
 _PERIODS = frozenset({"id", "valid_from", "valid_to", "tx_from"})
 _FITS: dict[str, tuple[str, ...]] = {"truth": ("truth",), "whole": ("whole",), "number": ("whole", "number")}
 _TYPES = {"truth": "BOOL", "whole": "INT64", "number": "DOUBLE"}
-_COLUMN = 8 << 20  # what the engine takes at once for a column
+_COLUMN = 8 << 20  # bytes that the engine takes at once for a column
 
 
 OfNode = dict[int, list[tuple[int, PeriodBounds]]]
-"""The periods of each node, by their numbers."""
+"""The periods of each node, by the numbers of nodes."""
 MakeEngine = Callable[[int, int], AnyEngine]
 
 
 def build(
     source: RowSource, span: GraphSpan | None, vocabulary: Vocabulary, *, engine: MakeEngine
 ) -> ViewGraph:
-    """Build the graph of a coordinate, or with `span` that of many, in what `engine` makes for so many bytes of memory and so many things.
+    """Build the graph of a coordinate, or with `span` that of many. `engine` returns an engine for a number of bytes and a number of things.
 
-    Raises QueryError when the span names properties that are not of one type.
+    Raises QueryError if the span names properties that have several types.
     """
     nodes, contents = source.nodes()
     asked = None if span is None else span.fields
     fields = fields_of(contents) if asked is None else _agreed(contents, asked)
     nodes |= {each.name: each.values for each in fields.columns.values()}
     known, links, content = source.size
-    # a limit: only what is used is taken
+    # a limit: the engine takes only what it uses
     memory = 2 * POOL + 8192 * (known + links + len(source.periods)) + 8 * content
     memory += len(fields.columns) * _COLUMN
     tables = set(map(link_table, {*vocabulary.kinds, *source.kinds}))
@@ -136,7 +136,7 @@ def _by_table(groups: dict[Group, list[Any]]) -> dict[str, list[tuple[Ends, list
 
 
 def _links_of_kinds(source: RowSource, of_node: OfNode) -> dict[Group, list[Any]]:
-    """Return the periods of links between nodes, by their kinds. The source hands them over."""
+    """Group the periods of links between nodes by kind; the source drops them."""
     links, source.link_periods = source.link_periods, []
     found: dict[Group, list[Any]] = {}
     for link in links:
@@ -146,7 +146,7 @@ def _links_of_kinds(source: RowSource, of_node: OfNode) -> dict[Group, list[Any]
 
 
 def _links(source: RowSource, span: GraphSpan, of_node: OfNode, links: Sequence[Any]) -> pa.Table:
-    """Make the rows of links, each from every row of its source to every row of its target that it meets."""
+    """Return the rows of links: one for each pair of a source row and a target row with which the link has a coordinate in common."""
     places, starts, targets, ends = [], [], [], []
     for place, (_, _, *joined, valid_from, valid_to, tx_from, tx_to) in enumerate(links):
         bounds = PeriodBounds(valid_from, valid_to, tx_from, tx_to)
@@ -163,7 +163,7 @@ def _links(source: RowSource, span: GraphSpan, of_node: OfNode, links: Sequence[
 
 
 def _ends(bounds: Sequence[PeriodBounds], span: GraphSpan) -> pa.Array:
-    """Make the column that says until when rows are believed. A query at one tx does not know that."""
+    """Return the column of the ends of belief (`tx_to`). A query at one tx cannot know these: they are open."""
     return instants([each.tx_to if span.axis == "tx" else OPEN for each in bounds])
 
 
@@ -177,8 +177,8 @@ def _meet(*bounds: PeriodBounds) -> bool:
 
 
 def _absent(engine: AnyEngine, fields: Fields, rows: pa.Table, contents: list[Json]) -> pa.Table:
-    """Make the table of what does not stand, and return its rows with the fields of contents as columns: the same fields as of nodes, of the same types,
-    and those that only it has. A value of another type is in content only."""
+    """Create the table of what does not stand, and return its rows with fields of contents as columns: the fields of nodes with the same types, and its own. A
+    value of another type is only in `content`."""
     names, _ = chosen(contents)
     taken = {name.casefold() for name in (*RESERVED, *fields.properties.values())}
     columns = []
@@ -194,7 +194,7 @@ def _absent(engine: AnyEngine, fields: Fields, rows: pa.Table, contents: list[Js
 
 
 def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields:
-    """Return the fields of contents; with `only`, the columns of these alone."""
+    """Return the fields of contents; with `only`, columns of these alone."""
     names, left_out = chosen(contents)
     taken = {name.casefold() for name in RESERVED}
     return Fields(
@@ -207,11 +207,11 @@ def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields
 
 
 def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> FieldColumn:
-    """Make the column of a field. `kind`: what its values are, where it is to be the same as elsewhere; else what these agree on."""
+    """Return the column of a field. `kind`: a required kind, to be the same as elsewhere; else the one on which the values agree."""
     given = field_kind(values) if kind is None else kind
     if given != "text" and name.lower() in _EVENT_TEXTS:
         given = "json"
-    if given in _FITS and (kind is not None or given == "number"):  # else they are all of it
+    if given in _FITS and (kind is not None or given == "number"):  # else all values fit
         values = [
             value if value is None or field_kind((value,)) in _FITS[given] else None for value in values
         ]
@@ -225,7 +225,7 @@ def _text(value: Any) -> str | None:
 
 
 def _agreed(contents: list[Json], asked: frozenset[str]) -> Fields:
-    """Return the fields that are asked for. Raises QueryError where some coordinate has another type or name for one."""
+    """Return the requested fields. Raises QueryError if a field could have another type or property name at some coordinate."""
     names = {name for content in contents for name in content}
     wanted = {name.casefold() for name in asked}
     taken = set(RESERVED)

@@ -1,7 +1,7 @@
-"""The words about time that a text in Cypher may use: AS_OF, BELIEVED, HAPPENED, HOLDS, OVERLAPS, MEET, FIELD, TEXT_OF, OPEN.
+"""Expand the words about time that a Cypher text may use: AS_OF, BELIEVED, HAPPENED, HOLDS, OVERLAPS, MEET, FIELD, TEXT_OF, OPEN.
 
-The engine's own macros cannot hold parameters, so they are written out before it gets the text. `x.valid_to IS NULL` is written out too: an open end is
-an instant in the tables, and NULL in an answer.
+The engine's own macros cannot contain parameters, so these are expanded before it gets the text. `x.valid_to IS NULL` is expanded too: an open end is an
+instant in the tables, and NULL in an answer.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 WORDS = ("AS_OF", "BELIEVED", "HAPPENED", "HOLDS", "OVERLAPS", "MEET", "TEXT_OF")
 OPEN_END = "timestamp('9999-12-31 23:59:59.999999')"
 AXES: Mapping[str, tuple[Axis, ...]] = {"AS_OF": ("valid", "tx"), "BELIEVED": ("tx",), "HAPPENED": ("valid",)}
-"""The parameters that a word reads beside its arguments."""
+"""The parameters that a word reads besides its arguments."""
 _USED = re.compile(rf"\b((?i:{'|'.join(WORDS)}|FIELD)|OPEN)\b|\b(?i:IS\s+(NOT\s+)?NULL)\b")
 _OF_ENDS = re.compile(r"\b(?:coalesce|ifnull|count)\s*\(", re.IGNORECASE)
-"""The functions whose answer depends on which of their arguments are NULL."""
+"""Functions whose result depends on which of their arguments are NULL."""
 _LABEL = re.compile(r"\blabels?\s*\(", re.IGNORECASE)
-"""What the engine would name by all labels there are, so that the name changed with them."""
+"""A call that the engine would expand to all existing labels in the name of a column, so that the name would vary."""
 _TRAVERSED = re.compile(r"\]\s*-|-\s*\[|--")
 _ENDS = frozenset({"ORDER", "SKIP", "LIMIT", "UNION"})
 _CASTS = {"whole": "INT64", "number": "DOUBLE", "truth": "BOOL"}
 _KINDS = {"s": "text", "e": "text", "b": "truth", "i": "whole", "d": "number", "j": "json"}
 
 FieldOf = Callable[[str, str], str]
-"""The expression for a field, by its variable and its name."""
+"""Returns the expression for a field, given its variable and its name."""
 
 
 def reads(cypher: str) -> set[Axis]:
-    """Return which of `valid` and `tx` the words of a text need."""
+    """Return the axes, `valid` and `tx`, that the words of a text need."""
     if not isinstance(cypher, str) or not _USED.search(cypher):
         return set()
     return {axis for token in tokens_of(cypher) for axis in AXES.get(token.word, ())}
@@ -49,13 +49,13 @@ def reads(cypher: str) -> set[Axis]:
 def with_coordinate(
     cypher: str, params: Mapping[str, Any], at: Callable[[Axis, Any], int]
 ) -> Mapping[str, Any]:
-    """Return the parameters with `valid` and `tx` as far as words of the text need them. `at` reads a time of an axis; None is the default there."""
+    """Return the parameters with `valid` and `tx`, if words of the text need them. `at` reads a time of an axis; None means its default."""
     needed = reads(cypher)
     return {**params, **{axis: moment(at(axis, params.get(axis))) for axis in needed}} if needed else params
 
 
 def written_out(cypher: str, field: FieldOf, *, of_view: bool) -> str:
-    """Return the text as the engine takes it. Raises QueryError for a word with the wrong arguments."""
+    """Return the text with all words expanded. Raises QueryError for a word with the wrong arguments."""
     ends = ("valid_to",) if of_view else ("valid_to", "tx_to")
     if not isinstance(cypher, str):
         return cypher
@@ -68,7 +68,7 @@ def written_out(cypher: str, field: FieldOf, *, of_view: bool) -> str:
 
 @cache
 def _written(of_view: bool, hops: bool) -> texts.Macros:
-    """Return the words, in brackets. In a traversal in one CASE: the planner cannot guess then how few rows each comparison keeps, and would scan every link."""
+    """Return the expanded words, in brackets. In a traversal each is a CASE: otherwise the planner underestimates the rows and scans all links."""
     known = texts.macros()
     found = {}
     for word in WORDS:
@@ -80,14 +80,14 @@ def _written(of_view: bool, hops: bool) -> texts.Macros:
 
 
 def _named(cypher: str, ends: Sequence[str]) -> str:
-    """Return the text with a name for each column that has none and uses a word or a label: what was written."""
+    """Name each unnamed column that uses a word or a label after its original text."""
     tokens = list(tokens_of(cypher))
     names = _names_of_ends([token.text for token in tokens], ends)
     of_end = re.compile(
         rf"{_OF_ENDS.pattern}.*?\b({'|'.join(map(re.escape, (*ends, *names)))})\b", re.IGNORECASE | re.DOTALL
     )
     edits: list[Edit] = []
-    first, depth, named = -1, 0, False  # where the item of a RETURN begins
+    first, depth, named = -1, 0, False  # the index where the item of a RETURN begins
     for at, token in enumerate([*tokens, Token("end", "", len(cypher))]):
         word = token.word if depth == 0 and text_at(tokens, at - 1) != "." else ""
         ended = token.kind == "end" or word in _ENDS or (depth == 0 and token.text == ",")
@@ -142,7 +142,7 @@ def _field(given: list[str], field: FieldOf) -> str:
 
 
 def in_content(engine: AnyEngine, label: str, variable: str, name: str) -> str:
-    """Return a field of the contents of a label, which are JSON text: of the one type that its values have there, else as JSON text."""
+    """Return the expression for a field of a label's contents, which are JSON text. It has the type on which the values agree, else it is JSON text."""
     if "\\" in name or "'" in name:
         raise QueryError(f"FIELD cannot ask for {name!r}: a name has no quotes and no backslash.")
     if "." in name:
@@ -182,7 +182,7 @@ def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
 
 
 def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
-    """Return the text with an end of a period, or a name given to one, NULL where the end is open: in IS NULL, and where `coalesce` and `count` are of it."""
+    """Replace uses of an end of a period, or of a name given to one, that must see NULL for an open end: IS NULL, `coalesce` and `count`."""
     tokens = list(tokens_of(cypher))
     words = [token.text for token in tokens]
     upper = [word.upper() for word in words]

@@ -1,7 +1,7 @@
-"""No relationship twice in one MATCH: openCypher's rule, which the engine does not keep.
+"""Match no relationship twice in one MATCH: openCypher's rule, which the engine does not follow.
 
-Where two relationships of a pattern may be the same one, the text gets the condition that they are not; a pattern of variable length becomes a TRAIL. Where
-neither can be said to the engine, the text is refused. In a graph of periods one link joins several rows of its ends: there links are distinguished by their ids.
+If two relationships of a pattern may be the same, the text gets the condition that they differ; a pattern of variable length becomes a TRAIL. If neither
+can be expressed, the text is refused. In a graph of periods one link joins several rows of its ends, so links are compared by their ids.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from graphstore.errors import QueryError
 from graphstore.graph.statement import CypherStatement, Edit, Token, edited, text_at
 
 _ENDS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "UNION", "ORDER"})
-"""Words that begin what follows a condition."""
+"""Words that begin the clause after a condition."""
 _MODES = frozenset({"TRAIL", "ACYCLIC", "SHORTEST", "ALL", "WSHORTEST", "WALK"})
 
 
 @dataclass(slots=True)
 class _Relationship:
-    """One of a pattern. `at`: where a name for it goes, with what has to stand around that; `star`: behind its star, -1 without one."""
+    """A relationship of a pattern. `at`: where a name can be inserted, between the texts of `around`; `star`: the place after its star, -1 without one."""
 
     name: str | None
     at: int
@@ -33,7 +33,7 @@ class _Relationship:
     is_directed: bool
 
     def may_be(self, other: _Relationship) -> bool:
-        """Return True if one relationship may be both. None leads from a thing to itself."""
+        """Return True if one relationship may match both. No relationship leads from a thing to itself."""
         if self.labels and other.labels and not self.labels & other.labels:
             return False
         if self.star >= 0 or other.star >= 0 or not (self.is_directed and other.is_directed):
@@ -42,11 +42,11 @@ class _Relationship:
 
 
 PLACE, LINK_ID = "id({})", "{}.id"
-"""What a relationship is known by: its place in the engine, or the id of the link that it is a row of."""
+"""The expression that identifies a relationship: its place in the engine, or the id of the link whose row it is."""
 
 
 def once_each(statement: CypherStatement, identity: str = PLACE) -> CypherStatement:
-    """Return the statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
+    """Return the statement with conditions that keep its relationships distinct. Raises QueryError if that is impossible."""
     tokens = statement.tokens
     added: list[Edit] = []
     taken = {token.text for token in tokens}
@@ -89,7 +89,7 @@ def _additions(tokens: Sequence[Token], pattern: Pattern, taken: set[str], ident
 
 
 def condition(tokens: Sequence[Token], end: int, said: str) -> Iterator[Edit]:
-    """Yield a condition of the MATCH whose pattern ends there."""
+    """Yield the edits that add a condition to the MATCH whose pattern ends at `end`."""
     if end < len(tokens) and tokens[end].word == "WHERE":
         stop, depth = end + 1, 0
         while stop < len(tokens):
@@ -108,7 +108,7 @@ def condition(tokens: Sequence[Token], end: int, said: str) -> Iterator[Edit]:
 
 
 def returns_all(tokens: Sequence[Token]) -> bool:
-    """Return True if some RETURN or WITH gives every name there is."""
+    """Return True if a RETURN or WITH returns all names (`*`)."""
     for one, then, after in zip(tokens, tokens[1:], [*tokens[2:], Token("", "", 0)], strict=False):
         if one.word in ("RETURN", "WITH") and (
             then.text == "*" or (then.word == "DISTINCT" and after.text == "*")
@@ -118,16 +118,16 @@ def returns_all(tokens: Sequence[Token]) -> bool:
 
 
 class Pattern:
-    """The pattern of a MATCH whose tokens begin there."""
+    """The pattern of a MATCH, whose tokens begin at `start`."""
 
     def __init__(self, tokens: Sequence[Token], start: int) -> None:
         self._tokens, self.end = tokens, start
         self.relationships: list[_Relationship] = []
         self.opened: list[tuple[int, str]] = []
-        """Where the bracket of each node and relationship is, and its name; empty: it has none."""
+        """The index of the bracket of each node and relationship, and its name, "" if it has none."""
 
     def read(self) -> bool:
-        """Read it. Whether it is one: of what is none the engine says so."""
+        """Read the pattern. Return False if it is malformed; the engine reports that."""
         while True:
             if self._text(1) == "=":
                 self.end += 2
@@ -147,7 +147,7 @@ class Pattern:
         return text_at(self._tokens, self.end + ahead)
 
     def _skip(self) -> tuple[Sequence[Token], str]:
-        """Return what is within the bracket that begins here, and the name there; it is left behind."""
+        """Return the tokens within the bracket that begins here, and its name; move past it."""
         begin, depth = self.end, 0
         while self.end < len(self._tokens):
             token = self._tokens[self.end]
@@ -161,7 +161,7 @@ class Pattern:
         return within, name
 
     def _node(self) -> str:
-        """Return what a node is known by; empty where there is none."""
+        """Return the identity of a node; "" if there is none."""
         if self._text() != "(":
             return ""
         place = self.end
@@ -169,7 +169,7 @@ class Pattern:
         return name.strip("`") or f"({place})"
 
     def _hop(self, left: str) -> str | None:
-        """Read a relationship and the node behind it. Gives what the node is known by; None where it is no hop."""
+        """Read a relationship and the node after it. Return the identity of the node; None if this is not a hop."""
         back = self._text() == "<"
         self.end += back
         if self._text() != "-":
@@ -198,7 +198,7 @@ class Pattern:
 
 
 def _described(name: str, rest: Sequence[Token], at: int, around: tuple[str, str]) -> _Relationship:
-    """Return a relationship by its name and the rest of what is within its brackets."""
+    """Return a relationship from its name and the other tokens within its brackets."""
     labels, number = labels_at([*(token.text for token in rest), "", ""], 0)
     star, plain = -1, True
     if number < len(rest) and rest[number].text == "*":
@@ -208,7 +208,7 @@ def _described(name: str, rest: Sequence[Token], at: int, around: tuple[str, str
 
 
 def labels_at(words: Sequence[str], at: int) -> tuple[frozenset[str], int]:
-    """Return the labels or kinds that begin there, in capitals, and where what follows them begins. `words`: with two more, which are empty."""
+    """Return the labels or kinds that begin at `at`, in upper case, and the index after them. `words` must end with two empty ones."""
     found = set()
     while words[at] in (":", "|"):
         at += 1 + (words[at + 1] == ":")

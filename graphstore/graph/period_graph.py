@@ -1,7 +1,7 @@
-"""Run texts over the graph of many coordinates: those that begin with FOR VALID_TIME, and those that are asked at many instants.
+"""Run texts over the graph of many coordinates: those with FOR VALID_TIME, and those that are asked at many instants.
 
-Each pattern of the latter gets the condition that what it matches holds at the instant. A text of which that would not be sure to give what the graph of each
-coordinate gives is asked there.
+In the latter each pattern gets the condition that its match holds at the instant. If that might not give the same answer as the graphs of the single
+coordinates, the text is run on those.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from graphstore.graph.view_graph import named_labels, named_tables
 from graphstore.values.period import BEGINNING, OPEN, Instant
 
 _OWN = ("row", "tx_to", "standing")
-"""What only one of the two graphs has."""
+"""Properties that only one of the two graphs has."""
 _ALL_INSTANTS = frozenset({"FIELD", "MEET", "EXPLAIN", "PROFILE", "LOGICAL", "UNION", *macros.AXES})
 _IN_ORDER = frozenset({"SUM", "AVG", "COLLECT", "LIMIT", "SKIP"})
-"""What may depend on the order of the rows of a pattern of several things."""
+"""Words whose result may depend on the order of rows, if a pattern has several things."""
 _BEHIND = frozenset({"MATCH", "OPTIONAL", "WHERE", "UNWIND", "RETURN", "WITH", "ORDER"})
 
 
 class AtEach(NamedTuple):
-    """A text with the condition that what it matches holds at $valid and is believed at $tx, and the properties that it may read."""
+    """A text with the condition that its matches hold at $valid and are believed at $tx, and the properties that it may read."""
 
     text: str
     properties: frozenset[str]
 
 
 def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
-    """Return the text for a graph of periods; None where that might give something else than the graph of a coordinate."""
+    """Return the text for a graph of periods; None if its answer might differ from that of the graph of a coordinate."""
     statement = parse(cypher)
     tokens = statement.tokens
     if not _is_plain(cypher, params, statement):
         return None
     added: list[Edit] = []
     names: set[str] = set()
-    within: set[int] = set()  # where names stand in patterns
+    within: set[int] = set()  # the indexes of names in patterns
     properties = {after.text.strip("`") for one, after in pairwise(tokens) if one.text == "."}
     things = 0
     for at, token in enumerate(tokens):
@@ -81,7 +81,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
 
 
 def _is_plain(cypher: str, params: Mapping[str, Any], statement: CypherStatement) -> bool:
-    """Return True if a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
+    """Return True if a text names the label Node for each node, kinds for each link, and nothing that differs in a graph of periods."""
     tokens = statement.tokens
     if named_labels(cypher) != frozenset({"NODE"}) or named_tables(cypher) is None:
         return False
@@ -97,7 +97,7 @@ def _is_plain(cypher: str, params: Mapping[str, Any], statement: CypherStatement
 
 
 def _are_read_by_property(tokens: Sequence[Token], names: set[str], within: set[int]) -> bool:
-    """Return True if nothing of a node or a link is read but its properties, and how many there are."""
+    """Return True if the text reads only properties of nodes and links, and their number."""
     clause = ""
     padded = [*tokens, *[Token("", "", 0)] * 2]
     matching = False
@@ -126,7 +126,7 @@ def _are_read_by_property(tokens: Sequence[Token], names: set[str], within: set[
 
 
 class Clause(NamedTuple):
-    """Holds what stands behind FOR VALID_TIME: two times, or one twice; None for no bound. And the text behind that."""
+    """Holds the times of FOR VALID_TIME (two, one twice, or None for no bound) and the text after it."""
 
     since: Any
     until: Any
@@ -136,7 +136,7 @@ class Clause(NamedTuple):
 
 
 def clause_of(cypher: str, params: Mapping[str, Any], limits: QueryLimits | None) -> Clause | None:
-    """Return what FOR VALID_TIME says; None for a text that does not begin with it. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
+    """Parse FOR VALID_TIME; return None for a text that does not begin with it. Raises QueryError unless ALL, AS OF a time, or FROM a time TO a time follows."""
     statement = parse(cypher, limits)
     if [token.text.upper() for token in statement.tokens[:2]] != ["FOR", "VALID_TIME"]:
         return None
@@ -171,7 +171,7 @@ def clause_of(cypher: str, params: Mapping[str, Any], limits: QueryLimits | None
 
 
 def of_clause(since: Instant | None, until: Instant | None, tx: Instant) -> GraphSpan:
-    """Return the span of a clause at a tx. Raises QueryError for one that is empty."""
+    """Return the span of a clause at a tx. Raises QueryError for an empty one."""
     begin, end = BEGINNING if since is None else since, OPEN if until is None else until
     if begin >= end:
         raise QueryError(

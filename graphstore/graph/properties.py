@@ -1,4 +1,4 @@
-"""The fields of contents as properties: which of them, under what names, each of one type. A view's graph in Cypher and files for other tools share this."""
+"""Choose the content fields that become properties, with their names and a type each. Graphs of views and exported files share this."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 FIELDS = 100
-"""Content fields that become properties, the most frequent first; the others are in `content` only."""
+"""The number of content fields that become properties, the most frequent first; the others are in `content` only."""
 
 FieldKind = Literal["text", "truth", "whole", "number", "json"]
 
@@ -17,14 +17,14 @@ _LONGEST_NAME = 200
 
 
 def chosen(contents: Iterable[Mapping[str, Any]]) -> tuple[list[str], int]:
-    """Return the names of the fields that become properties, sorted, and how many are left out."""
+    """Return the sorted names of the fields that become properties, and the number of the others."""
     seen = Counter(name for content in contents for name in content)
     names = sorted(name for name, _ in seen.most_common(FIELDS))
     return names, len(seen) - len(names)
 
 
 def property_name(name: str, taken: set[str]) -> str:
-    """Return the property of a content field; one that clashes (whatever the case), or cannot be a name, gets `c_` in front. It is added to `taken`."""
+    """Return the property name of a content field and add it to `taken`. A name that clashes, ignoring case, or is unusable gets the prefix `c_`."""
     found = _UNUSABLE.sub("_", name)[:_LONGEST_NAME]
     if found != name or not found.strip():
         found = f"c_{found}"
@@ -35,7 +35,7 @@ def property_name(name: str, taken: set[str]) -> str:
 
 
 def field_kind(values: Iterable[Any]) -> FieldKind:
-    """One type for a field of all nodes: text, truth, 64-bit whole number or number when they agree, else JSON text. None is of every type."""
+    """Return the one type of a field of all nodes: text, truth, 64-bit whole number or number if the values agree, else JSON text. None fits every type."""
     present = [value for value in values if value is not None]
     kinds = set(map(type, present))
     if kinds <= {str}:

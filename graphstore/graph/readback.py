@@ -1,7 +1,7 @@
-"""Read the graph tables back and compare them with the history: all of them, the rows written last, or a few at random.
+"""Read the graph tables back and compare them with the history: all rows, the newest ones, or a random sample.
 
-The engine has been seen to lose and to change values in ways that no error tells. So nothing here trusts what it was given to write: each value
-is made again from the history, as it was when it was written, and compared with what the engine answers.
+The engine has lost and changed values without an error. Nothing here trusts what was passed to the write: each value is computed again from the history and
+compared with the engine's answer.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from graphstore.values.period import OPEN, Instant, moment
 CHUNK = 65_536
 """Rows compared at once, which bounds the memory."""
 MOST = 10_000
-"""Rows of a table read back after one update; of a longer one the last."""
+"""Rows of a table that are read back after one update; if there are more, the last ones."""
 _SAMPLE = 4
 _EVER = "timestamp('0001-01-01 00:00:00')"
-_AFTER_ALL = "\U0010ffff" * 2  # no id comes after it
+_AFTER_ALL = "\U0010ffff" * 2  # no id sorts after it
 _ENDS = ["row", "tx_to", "closed_by"]
 _OF_ENDS = frozenset({"source", "target", "source_label", "target_label"})
-"""The columns of links that are not of their table."""
+"""Columns of links that their table does not have."""
 _COUNTED = ("Node", "Event", "Version", "Occurrence", "Op")
 
 ByTable = Callable[[pa.Table], dict[tuple[str, str, str], pa.Table]]
 
 
 class Readback:
-    """Compares what an engine holds with what it should hold. Each answer is a list of sentences, one for each difference; empty is well."""
+    """Compares what an engine holds with what it should hold. Each method yields a sentence for each difference, and nothing if all is well."""
 
     def __init__(self, history: RowHistory, engine: AnyEngine, by_table: ByTable) -> None:
         self._history, self._engine, self._by_table = history, engine, by_table
-        self._expected: Counter[str] = Counter()  # how many rows of each table
+        self._expected: Counter[str] = Counter()  # the number of rows of each table
 
     def all(self, done: Mark, names: list[str]) -> Iterator[str]:
-        """Compare every value of every row up to a mark. `names`: the link tables there are."""
+        """Compare every value of every row up to a mark. `names`: the existing link tables."""
         found = list(self._ranges(Mark(), done, names, _EVER))
         for label in _COUNTED:
             yield from self._count(label, text("count_things", LABEL=label))
@@ -52,7 +52,7 @@ class Readback:
         yield from found
 
     def written(self, lo: Mark, hi: Mark, names: list[str]) -> Iterator[str]:
-        """Compare every value of what was written between two marks, and what was closed."""
+        """Compare every value that was written or closed between two marks."""
         since = _literal(self._history.last_tx(lo.ops + 1))
         yield from self._ranges(lo, hi, names, since, MOST)
         changed = self._history.changed(lo, hi)
@@ -67,7 +67,7 @@ class Readback:
             yield from _differences(name, found, ends, "row")
 
     def some(self, done: Mark, names: list[str], chance: Random) -> Iterator[str]:
-        """Compare a few rows at random, by their keys: as quick in large tables as in small ones."""
+        """Compare a few random rows by their keys, which takes no longer in large tables."""
         for label in ("Node", "Event", "Op", "Version", LINK) * _SAMPLE:
             if rows := getattr(done, TABLES[label].counted):
                 yield from self._one(label, chance.randrange(rows), names)
@@ -90,7 +90,7 @@ class Readback:
     def _ranges(
         self, lo: Mark, hi: Mark, names: list[str], since: str, most: int | None = None
     ) -> Iterator[str]:
-        """Compare the rows between two marks; at most so many of each table, the last ones."""
+        """Compare the rows between two marks; with `most`, only the last `most` of each table."""
         for label in ("Node", "Event", "Op", "Version", "Occurrence", LINK):
             start, stop = (getattr(mark, TABLES[label].counted) for mark in (lo, hi))
             by_id = label in ("Node", "Event")
@@ -111,7 +111,7 @@ class Readback:
                         yield from self._compared(name, found, rows, "row")
 
     def _of_tables(self, links: pa.Table) -> dict[str, pa.Table]:
-        """Return links by their table."""
+        """Group links by their table."""
         found: dict[str, list[pa.Table]] = {}
         for (name, *_), rows in self._by_table(links).items():
             found.setdefault(name, []).append(rows)
@@ -122,7 +122,7 @@ class Readback:
         return _differences(name, found, expected, key)
 
     def _count(self, name: str, cypher: str) -> Iterator[str]:
-        """Compare the count of rows: those that are too many lie in no range."""
+        """Compare the number of rows: surplus rows are in no range."""
         ((found,),) = self._engine.run(cypher)
         if found != self._expected[name]:
             yield f"table {name} has {found} rows, the ledger {self._expected[name]}."
@@ -130,7 +130,7 @@ class Readback:
     def _by_id(
         self, label: str, start: int, stop: int, most: int | None
     ) -> Iterator[tuple[Sequence[int], str, str]]:
-        """Return the places of nodes or events in the order of their ids, in parts: each with its first id and the first one after it. At most so many, the last by their ids."""
+        """Yield the places of nodes or events by id in parts, with the first id of each and of the next; with `most`, only the last ones."""
         things = sorted(
             (thing.id, thing.number)
             for thing in self._history.things(start, stop)
@@ -149,10 +149,10 @@ class Readback:
     def _read(
         self, name: str, rows: pa.Table, holes: dict[str, str], /, *, since: str = _EVER, **params: Any
     ) -> pa.Table:
-        """Return what a text reads, with the columns of rows."""
+        """Return the result of a text, with the columns of `rows`."""
         names = set(rows.column_names) - (_OF_ENDS if "target" in rows.column_names else set())
         columns = ", ".join(f"x.{each} AS {each}" for each in sorted(names))
-        # an instant in the text lets the engine skip what it holds of earlier ones; as a parameter it does not
+        # with a literal instant the engine skips older data; with a parameter it does not
         cypher = text(name, **holes).replace("__COLUMNS__", columns).replace("$since", since)
         return self._engine.arrow(cypher, **params)
 
@@ -167,7 +167,7 @@ def _literal(at: Instant) -> str:
 
 
 def _held(label: str, table: pa.Table) -> pa.Table:
-    """Add the id of the thing that should hold each row."""
+    """Add the id of the owner that each row should have."""
     owner = TABLES[label].owner
     return table.append_column("holder", table[owner.partition(".")[2]]) if owner else table
 
@@ -179,7 +179,7 @@ def _in_order(start: int, stop: int, most: int | None) -> Iterator[tuple[Sequenc
 
 
 def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:
-    """Return sentences about what a table has that it should not, or the other way round."""
+    """Yield sentences about rows and values that differ between a table and the expected one."""
     found, expected = found.sort_by(key), expected.sort_by(key)
     if not found[key].equals(expected[key].cast(found[key].type)):
         yield from _unlike(name, key, found[key].to_pylist(), expected[key].to_pylist())

@@ -1,4 +1,4 @@
-"""The rows of a query as a file: Parquet, CSV, or a JSON object a line."""
+"""Write the rows of a query to a file: Parquet, CSV, or one JSON object a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphstore.ledger.files import new_file
 
 
 def save(result: Result, path: Path) -> None:
-    """Write a new file of the kind that its ending says. Raises InvalidError for another ending, ConflictError when something has its name."""
+    """Write a new file in the format of its suffix. Raises InvalidError for another suffix, ConflictError if the name is taken."""
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise InvalidError.choice("ending of a file of rows", kind, tuple(KINDS))

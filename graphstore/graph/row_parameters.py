@@ -1,7 +1,7 @@
-"""Rows as a parameter: `UNWIND $rows AS r … r.id`, of an Arrow table or a list of dicts.
+"""Rows as a parameter: `UNWIND $rows AS r … r.id` with an Arrow table or a list of dicts.
 
-The engine makes maps of such a list, and joins by a map's field are cross products (20,000 rows: 3.4 s). So the rows are loaded as columns, each a
-variable named `r.id`, which it joins by a key in milliseconds.
+The engine converts such a list to maps, and joins on a map's field are cross products (20,000 rows: 3.4 s). So the rows are loaded as columns, each a
+variable named `r.id`, which the engine joins by key in milliseconds.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LISTS = frozenset({"WITH", "RETURN"})
 def rows_read(
     statement: CypherStatement, params: Mapping[str, Any]
 ) -> tuple[CypherStatement, dict[str, pyarrow.Table]]:
-    """Return the statement that loads the parameters which are rows, and these as tables. Raises QueryError where they are used in another way than by UNWIND,
-    InvalidError for rows of which no table can be made."""
+    """Return the statement that loads the parameters that are rows, and these as tables. Raises QueryError if they are not read by UNWIND, InvalidError if
+    they cannot be a table."""
     read = {name: value for name, value in params.items() if name in statement.params}
     given = {name: value for name, value in read.items() if _is_rows(value)}
     empty = [name for name, value in read.items() if isinstance(value, list | tuple) and not value]
@@ -75,8 +75,8 @@ def _table(name: str, value: Any) -> pyarrow.Table:
 
 
 class _Use(NamedTuple):
-    """A place where the rows are read: from one token to another, a column or all of them. `clause`: where its clause begins; `behind`: what follows;
-    `is_item`: whether an item of WITH or RETURN begins with it."""
+    """A range of tokens that reads the rows: one column, or all. `clause`: where its clause begins; `behind`: the token after it; `is_item`: True if an item
+    of WITH or RETURN begins with it."""
 
     first: int
     stop: int
@@ -92,7 +92,7 @@ class _Use(NamedTuple):
 
 
 class _Unwound:
-    """A text with the UNWIND that reads the rows of a parameter. Raises QueryError where they are read otherwise."""
+    """A text with the UNWIND that reads the rows of a parameter. Raises QueryError if they are read in another way."""
 
     def __init__(self, text: str, name: str) -> None:
         self._text, self._name, self._tokens = text, name, list(tokens_of(text))
@@ -105,7 +105,7 @@ class _Unwound:
         self.variable = tokens[at + 2].text.strip("`")
 
     def as_columns(self, columns: Sequence[str]) -> str:
-        """Return the text with the columns as variables: `r.id` is one, `r` a map of them, or in WITH all of them."""
+        """Return the text with columns as variables: `r.id` is one, `r` a map of them, or in WITH all of them."""
         variable, uses = self.variable, list(self._uses())
         whole = "{" + ", ".join(f"`{column}`: `{variable}.{column}`" for column in columns) + "}"
         every = ", ".join(f"`{variable}.{column}`" for column in columns)
@@ -128,7 +128,7 @@ class _Unwound:
         return self._loaded(uses, found)
 
     def as_nulls(self) -> str:
-        """Return the text for a list without rows: NULL fits every type that the text needs, and no row has it."""
+        """Return the text for a list without rows: NULL has every type, and no row is read."""
         uses, found = list(self._uses()), []
         for use in uses:
             clause = self._tokens[use.clause].word
@@ -157,7 +157,7 @@ class _Unwound:
             if token.word in _CLAUSES and before.text != "." and is_outside:
                 clause = at
             named = token.kind in ("word", "quoted") and token.text.strip("`") == self.variable
-            is_new_name = before.word == "AS" and is_outside  # for something else
+            is_new_name = before.word == "AS" and is_outside  # of something else
             is_label = before.text in (".", "|") or (before.text == ":" and brackets[-1] != "{")
             if not named or is_new_name or is_label or behind == ":":
                 at += 1
@@ -171,7 +171,7 @@ class _Unwound:
             at = stop
 
     def _loaded(self, uses: Sequence[_Use], texts: Sequence[str]) -> str:
-        """Return the text with LOAD FROM for UNWIND, and other texts where the rows are read."""
+        """Return the text with LOAD FROM instead of UNWIND, and `texts` where the rows are read."""
         unwind, rows, variable = (self._tokens[self._at + step] for step in (-1, 0, 2))
         edits = [(unwind.start, variable.end, f"LOAD FROM {rows.text}")]
         for use, text in zip(uses, texts, strict=True):

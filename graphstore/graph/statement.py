@@ -1,4 +1,4 @@
-"""Reads a Cypher text as tokens: strings, comments and quoted names are not words. And replaces parts of it."""
+"""Read a Cypher text as tokens, in which strings, comments and quoted names are not words; and replace parts of it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[\\'\"bBfFnNrRtT])|\\(.)", re.DOTALL)
 
-_KEPT, _SHORT = 64, 4_096  # so many texts that were read last, of at most so many characters
+_KEPT, _SHORT = 64, 4_096  # size of the cache, in texts; characters of the longest cached text
 _CLAUSES = frozenset({"MATCH", "UNWIND", "WITH", "RETURN", "UNION", "CALL"})
 _SIGNS = frozenset({"NOT", "-", "+"})
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 Edit = tuple[int, int, str]
-"""From where to where a text is replaced, and by what."""
+"""The start and end of a replaced part, and its new text."""
 
 
 class Token(NamedTuple):
-    """A piece of a text that is no white space and no comment, and where it starts."""
+    """A token: a piece of a text that is not white space or a comment, and its start."""
 
     kind: str
     text: str
@@ -44,29 +44,29 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return where it ends."""
+        """Return the end of the token."""
         return self.start + len(self.text)
 
     @property
     def word(self) -> str:
-        """Return it in capitals, where it is a word."""
+        """Return the token in upper case if it is a word, else ""."""
         return self.text.upper() if self.kind == "word" else ""
 
     @property
     def nesting(self) -> int:
-        """Return 1 for a bracket that opens, -1 for one that closes, else 0."""
+        """Return 1 for an opening bracket, -1 for a closing one, else 0."""
         return (self.text in _OPENING) - (self.text in _CLOSING)
 
 
 @dataclass(frozen=True)
 class CypherStatement:
-    """One statement as the engine will get it: no comments, no final semicolon."""
+    """One statement as the engine gets it: without comments and final semicolon."""
 
     text: str
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
-        """Return everything but white space."""
+        """Return the tokens of the statement."""
         return tuple(tokens_of(self.text))
 
     @cached_property
@@ -76,7 +76,7 @@ class CypherStatement:
 
 
 def parse(cypher: str, limits: QueryLimits | None = LIMITS) -> CypherStatement:
-    """Read a text as tokens. Raises QueryError for no statement, several statements, an unfinished string, or more than the limits allow."""
+    """Read a text as tokens. Raises QueryError for no statement, several statements, an unfinished string, or a text beyond the limits."""
     if not isinstance(cypher, str):
         raise QueryError(f"a query is a text, not {type(cypher).__name__}.")
     if limits is not None and len(cypher) > limits.characters:
@@ -109,7 +109,7 @@ def _parsed(cypher: str, limits: QueryLimits | None) -> CypherStatement:
 
 
 def _check_size(tokens: Sequence[Token], limits: QueryLimits) -> None:
-    """Refuse what would take the engine's parser or binder too long, or too much stack: it ends the process, or never ends."""
+    """Refuse a text that would take the engine's parser or binder too long, or too much stack, which ends the process."""
     if len(tokens) > limits.tokens:
         raise _too_much("the query has", len(tokens), "words, numbers and signs", limits.tokens)
     depth = cases = signs = clauses = 0
@@ -161,9 +161,9 @@ def _check_mark(mark: str, cypher: str, at: int) -> None:
 
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield every piece of a text in order, as (kind, text), white space and comments too: joined they are the text again.
+    """Yield all pieces of a text in order as (kind, text), white space and comments too; joined they are the text.
 
-    Any text has pieces: a string that never ends is a `mark` and the pieces behind it.
+    Every text has pieces: the quote of an unfinished string is a `mark`.
     """
     for match in _TOKEN.finditer(text):
         yield str(match.lastgroup), match.group()
@@ -178,12 +178,12 @@ def tokens_of(text: str) -> Iterator[Token]:
 
 
 def text_at(tokens: Sequence[Token], at: int) -> str:
-    """Return the text of a token; empty where there is none."""
+    """Return the text of a token; "" if there is none."""
     return tokens[at].text if 0 <= at < len(tokens) else ""
 
 
 def arguments(tokens: Sequence[Token], at: int) -> tuple[list[list[Token]], int]:
-    """Return the arguments of a call whose first token is `at`, and where what follows its bracket begins: 0 where that is never closed."""
+    """Return the arguments of a call whose first token is `at`, and the index after its bracket; 0 if the bracket is never closed."""
     given: list[list[Token]] = [[]]
     depth = 0
     for place in range(at, len(tokens)):
@@ -199,7 +199,7 @@ def arguments(tokens: Sequence[Token], at: int) -> tuple[list[list[Token]], int]
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """Return the text with other texts from some places of it to others."""
+    """Return the text with the edits applied."""
     found, last = [], 0
     for start, end, new in sorted(edits, key=lambda one: one[0]):
         found += [text[last:start], new]
@@ -208,7 +208,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 def split(script: str) -> list[str]:
-    """Return the statements of a script, one by one, without comments."""
+    """Split a script into its statements, without comments."""
     pieces: list[str] = []
     found: list[str] = []
     for match in _TOKEN.finditer(script):

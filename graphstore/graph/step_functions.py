@@ -1,4 +1,4 @@
-"""Aggregates over time: what a table of periods adds up to at each instant, as steps, by one sweep over the ends of its periods."""
+"""Aggregates over time: the value at each instant, as steps, from one sweep over the ends of periods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = float(1 << 62)
 
 
 def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) -> pa.Table:
-    """Return the steps of an aggregate. Raises InvalidError for one that is not known, a column that is not there, and a sum of what is no number."""
+    """Return the steps of an aggregate. Raises InvalidError for an unknown aggregate or column, and for a sum of anything but numbers."""
     parsed = _AGGREGATE.match(aggregate) if isinstance(aggregate, str) else None
     if parsed is None:
         raise InvalidError(
@@ -57,14 +57,14 @@ def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) ->
 
 
 def whole(column: pa.ChunkedArray) -> Any:
-    """Instants as numbers, an open end as the last one."""
+    """Return instants as numbers, an open end as the last one."""
     if not pa.types.is_timestamp(column.type) and not pa.types.is_null(column.type):
         raise InvalidError("the ends of periods are no instants. Ask for a table of periods.")
     return pc.fill_null(column.cast(pa.timestamp("us")).cast(pa.int64()), OPEN).to_numpy()
 
 
 def coded(column: pa.ChunkedArray) -> Any:
-    """Return a number for each distinct value, -1 for none."""
+    """Return a number for each distinct value, -1 for null."""
     if pa.types.is_nested(column.type):
         column = pa.chunked_array([texts([str(value) for value in column.to_pylist()])])
     encoded = pc.dictionary_encode(column.combine_chunks())
@@ -84,12 +84,12 @@ def grouped(table: pa.Table, by: Sequence[str]) -> Any:
 
 
 def _groups(table: pa.Table, by: Sequence[str]) -> tuple[Any, pa.Table]:
-    """Return the group of each row, in the order of their values, and a row of each group."""
+    """Return the group of each row, numbered in the order of their values, and one row of each group."""
     import numpy as np
 
     codes = grouped(table, by)
     firsts = np.zeros(codes.max(initial=-1) + 1, np.int64)
-    firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # the last that is written is the first row
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # written last to first: the first row remains
     heads = table.select(list(by)).take(pa.array(firsts)) if by else table.select([])
     if by and not any(pa.types.is_nested(heads[each].type) for each in by):
         order = pc.sort_indices(heads, sort_keys=[(each, "ascending") for each in by]).to_numpy()
@@ -100,7 +100,7 @@ def _groups(table: pa.Table, by: Sequence[str]) -> tuple[Any, pa.Table]:
 
 
 def _numbers(values: pa.ChunkedArray) -> Any:
-    """Values as numbers, 0 where there is none."""
+    """Return values as numbers, 0 for null."""
     kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise InvalidError(
@@ -111,7 +111,7 @@ def _numbers(values: pa.ChunkedArray) -> Any:
 
 
 class _StepCells(NamedTuple):
-    """The stretches between two instants that follow one another in a group, in order of group and time, and in which of them each row begins and ends."""
+    """The stretches between consecutive instants in each group, ordered by group and time, and the stretches in which each row begins and ends."""
 
     group: Any
     since: Any
@@ -120,7 +120,7 @@ class _StepCells(NamedTuple):
     stop: Any
 
     def run(self, values: Any) -> Any:
-        """In each cell the sum over the rows that hold there: what begins is added and what ends is taken away, in order of time."""
+        """Return for each cell the sum over the rows that hold there: add what begins and subtract what ends, in order of time."""
         import numpy as np
 
         changes = np.zeros(len(self.group), values.dtype)
@@ -139,7 +139,7 @@ def _cells(begin: Any, end: Any, groups: Any) -> _StepCells:
 
 
 def _places(values: Any) -> tuple[Any, Any]:
-    """Return the place of each whole number among those that differ, and these in order."""
+    """Return the index of each whole number among the distinct ones, and these in order."""
     import numpy as np
 
     known, places = np.unique(values, return_inverse=True)
@@ -147,7 +147,7 @@ def _places(values: Any) -> tuple[Any, Any]:
 
 
 def _sums(begin: Any, end: Any, groups: Any, values: pa.ChunkedArray | None, name: str) -> Any:
-    """Sums and counts of what holds in each cell."""
+    """Return the sum, count or average of what holds in each cell."""
     import numpy as np
 
     rows = np.ones(len(begin), np.int64)
@@ -174,13 +174,13 @@ def _sums(begin: Any, end: Any, groups: Any, values: pa.ChunkedArray | None, nam
 
 
 def _exact(cells: _StepCells, values: Any) -> Any:
-    """Return the sums of fractions in each cell, rounded once: a large value that ends leaves the small ones as they were. They are whole numbers of the
-    smallest part, of any length."""
+    """Return the sums of fractions in each cell, rounded once, so that a large value leaves no error when it ends. They are computed as integers, in units of
+    the smallest part."""
     import numpy as np
 
     finite = np.isfinite(values)
     ratios = [value.as_integer_ratio() for value in np.where(finite, values, 0.0).tolist()]
-    parts = max((part for _, part in ratios), default=1)  # all are powers of two
+    parts = max((part for _, part in ratios), default=1)  # all denominators are powers of two
     wholes = np.empty(len(ratios), object)
     wholes[:] = [number * (parts // part) for number, part in ratios]
     total = np.array([_divided(number, parts) for number in cells.run(wholes)], np.float64)
@@ -196,12 +196,12 @@ def _exact(cells: _StepCells, values: Any) -> Any:
 def _divided(number: int, parts: int) -> float:
     try:
         return number / parts
-    except OverflowError:  # as a sum of fractions is
+    except OverflowError:  # as in a sum of floats
         return inf if number > 0 else -inf
 
 
 def _extremes(begin: Any, end: Any, groups: Any, values: Any, largest: bool) -> Any:
-    """Return the least of what holds in each cell. A row covers its cells with two stretches of a power of two; each such stretch is halved until it is one cell."""
+    """Return the least or largest value in each cell. Two stretches of 2^n cells cover a row; they are halved until they are single cells."""
     import numpy as np
 
     values = values.combine_chunks()
@@ -211,7 +211,7 @@ def _extremes(begin: Any, end: Any, groups: Any, values: Any, largest: bool) -> 
     held = cells.run(np.ones(len(begin), np.int64)) > 0
     nothing = len(values) + 1
     best = nothing - ranks if largest else ranks
-    size = np.frexp(cells.stop - cells.first)[1] - 1  # the logarithm of the stretch, rounded down
+    size = np.frexp(cells.stop - cells.first)[1] - 1  # the logarithm of the number of cells, rounded down
     least = np.full(len(held), nothing, np.int64)
     for level in range(int(size.max(initial=0)), -1, -1):
         rows = np.flatnonzero((size == level) & there)
@@ -230,7 +230,7 @@ def _extremes(begin: Any, end: Any, groups: Any, values: Any, largest: bool) -> 
 
 
 def _merged(group: Any, since: Any, until: Any, value: pa.Array) -> tuple[Any, Any, Any, pa.Array]:
-    """Stretches that follow one another with the same value as one."""
+    """Merge consecutive stretches with the same value."""
     import numpy as np
 
     if not len(group):

@@ -1,6 +1,6 @@
-"""The file of the graph tables, and the note beside it that says how far they are and what the file looked like when it was closed well.
+"""The file of the graph tables, and the note next to it, which records how far they are and the file's checksum when it was closed properly.
 
-When the two do not agree (deleted, left dirty by a crash, damaged, of another engine) the tables are of no use and are made anew.
+If the two disagree (deleted, left dirty by a crash, damaged, of another engine), the tables are unusable and are rebuilt.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ TABLES, NOTE = "graph.kuzu", "graph.json"
 
 
 class Unusable(Exception):
-    """Why the tables on disk cannot be used, as a part of a sentence."""
+    """Says why the tables on disk cannot be used, as part of a sentence."""
 
 
 class GraphFile:
-    """`graph.kuzu` and `graph.json` in a store's folder."""
+    """The files `graph.kuzu` and `graph.json` in a store's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / TABLES
@@ -33,12 +33,12 @@ class GraphFile:
 
     @property
     def absent(self) -> bool:
-        """Return True if there is nothing of either."""
+        """Return True if neither file exists."""
         return not (os.path.lexists(self._note) or self._files())
 
     def note(self, engine: str, schema: int, looks: Future[dict[str, int]]) -> dict[str, Any]:
-        """Return what was noted when the file was closed well, by this engine and schema. `looks`: what `looks` finds. Raises Unusable, also when the file is
-        not as it was then."""
+        """Return the note written when this engine and schema closed the file properly. `looks`: the result of `looks`. Raises Unusable if there is none, or
+        if the file has changed since."""
         try:
             note = orjson.loads(plain_bytes(self._note))
         except (OSError, orjson.JSONDecodeError):
@@ -59,15 +59,15 @@ class GraphFile:
         return note
 
     def mark_dirty(self) -> None:
-        """Before anything is written to the file. Raises EngineError when the disk refuses."""
+        """Note that the file is being changed, before anything is written to it. Raises EngineError if the disk refuses."""
         self._write({"clean": False})
 
     def mark_clean(self, note: dict[str, Any]) -> None:
-        """The file is whole and closed: note that, and how far it is. Raises EngineError when the disk refuses."""
+        """Note that the file is complete and closed, and how far it is. Raises EngineError if the disk refuses."""
         self._write({"clean": True, **note, **self.looks()})
 
     def remove(self) -> None:
-        """Remove the file and what the engine left beside it. Raises EngineError when the disk refuses, for a folder of that name too."""
+        """Remove the file and those that the engine left next to it. Raises EngineError if the disk refuses, also for a folder of that name."""
         try:
             remove_cut(self._files())
         except OSError as error:
@@ -79,13 +79,13 @@ class GraphFile:
         return sorted(self.path.parent.glob(f"{TABLES}*"))
 
     def free_space(self) -> str:
-        """Return how much space is free, in brackets."""
+        """Return the free space, in brackets."""
         return f" ({shutil.disk_usage(self.path.parent).free >> 20} MB are free on {self.path.parent})"
 
     def looks(self) -> dict[str, int]:
         """Return the size and the checksum of the file."""
         total = 0
-        part = memoryview(bytearray(1 << 20))  # one buffer for all: new memory costs as much as what is read
+        part = memoryview(bytearray(1 << 20))  # one buffer: allocating memory costs as much as reading
         with open(open_plain(self.path, os.O_RDONLY), "rb", buffering=0) as source:
             while read := source.readinto(part):
                 total = crc32(part[:read], total)

@@ -1,9 +1,8 @@
-"""The Cypher texts of the package: every one lives in `cypher/*.cypher` and is found here by name.
+"""The Cypher texts of the package: all are in `cypher/*.cypher` and are found here by name.
 
-A file holds sections that start with `// name: links_from`; comment lines below describe the query, the rest is
-its text. `// order:` names the columns its rows are sorted by when the text cannot sort them. `// macro: AS_OF(x)` sections
-are words other texts may use, so that the temporal filter is written once. `__KIND__` and the like are holes for names,
-filled by `text`.
+A file has sections that start with `// name: links_from`; comment lines below describe the query, and the rest is its text. `// order:` names the columns
+by which its rows are sorted if the text cannot sort them. `// macro: AS_OF(x)` sections define words for other texts, so that the temporal filter is
+written once. `__KIND__` and similar holes are filled with names by `text`.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ _HOLE = re.compile(r"__([A-Z]+(?:_[A-Z]+)*)__")
 _MACRO = re.compile(r"(\w+)\((\w+(?:, *\w+)*)\)\Z")
 
 LINK = "LINK"
-"""The table of the kinds of link that have none of their own; of the rows of a history, those of all links."""
+"""The table of link kinds without their own; in a history, the rows of all links."""
 
 Macros = Mapping[str, tuple[tuple[str, ...], str]]
-"""By name: the parameters and the text of each macro."""
+"""The parameters and the text of each macro, by name."""
 
 
 @dataclass(frozen=True)
@@ -39,29 +38,29 @@ class NamedText:
     body: str
     file: str
     order: tuple[str, ...] = ()
-    """The columns its rows are sorted by when the text itself cannot sort them."""
+    """The columns by which its rows are sorted if the text cannot sort them."""
 
     @cached_property
     def text(self) -> str:
-        """Return the Cypher with its macros written out."""
+        """Return the Cypher with its macros expanded."""
         return expand(self.body, macros())
 
 
 def folder() -> Path:
-    """Return where the .cypher files are: inside the installed package, or beside it in a checkout."""
+    """Return the folder of the .cypher files: in the installed package, or next to it in a checkout."""
     installed = Path(__file__).parents[1] / "_cypher"
     return installed if installed.is_dir() else Path(__file__).parents[2] / "cypher"
 
 
 @cache
 def sections() -> Mapping[str, NamedText]:
-    """Return every named text, by name."""
+    """Return all named texts, by name."""
     return {section.name: section for kind, section in _all() if kind == "name"}
 
 
 @cache
 def macros() -> Macros:
-    """Return every macro, by name."""
+    """Return all macros, by name."""
     return {
         call[1]: (tuple(name.strip() for name in call[2].split(",")), section.body)
         for kind, section in _all()
@@ -75,7 +74,7 @@ def _all() -> Iterator[tuple[str, NamedText]]:
 
 
 def _read(content: str, file: str) -> Iterator[tuple[str, NamedText]]:
-    """("name" or "macro", section) of each section of a file."""
+    """Yield ("name" or "macro", section) for each section of a file."""
     marks = list(_SECTION.finditer(content))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         block = content[mark.end() : following.start() if following else len(content)].strip("\n")
@@ -89,7 +88,7 @@ def _read(content: str, file: str) -> Iterator[tuple[str, NamedText]]:
 
 
 def expand(body: str, known: Macros) -> str:
-    """`body` with each call of a macro written out, macros inside macros included. Raises QueryError for the wrong number of arguments."""
+    """Expand all calls of macros in `body`, also inside macros. Raises QueryError for a wrong number of arguments."""
     tokens = list(tokens_of(body))
     edits: list[Edit] = []
     at = 0
@@ -105,7 +104,7 @@ def expand(body: str, known: Macros) -> str:
 
 
 def call_at(text: str, tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
-    """Return the arguments of a call whose first token is `at`, and where what follows its bracket begins."""
+    """Return the arguments of a call whose first token is `at`, and the index after its bracket."""
     given, behind = arguments(tokens, at)
     if not behind:
         raise QueryError("a bracket that is opened in the query is never closed.")
@@ -113,7 +112,7 @@ def call_at(text: str, tokens: Sequence[Token], at: int) -> tuple[list[str], int
 
 
 def called(name: str, given: Sequence[str], known: Macros) -> str:
-    """Return the text of a macro with its parameters given. Raises QueryError for the wrong number of them."""
+    """Return the text of a macro with the given arguments. Raises QueryError for a wrong number of them."""
     parameters, definition = known[name]
     if len(given) != len(parameters) or not all(given):
         raise QueryError(f"{name} takes ({', '.join(parameters)}), not ({', '.join(given)}).")
@@ -125,9 +124,9 @@ def called(name: str, given: Sequence[str], known: Macros) -> str:
 
 
 def text(name: str, **holes: str) -> str:
-    """Return the text of that name, its holes filled with names: `text("link_table", KIND="SUPERSEDES")`.
+    """Return the text of that name with its holes filled: `text("link_table", KIND="SUPERSEDES")`.
 
-    Raises InvalidError for an unknown name, and for a filling that is no plain identifier.
+    Raises InvalidError for an unknown name, and for a filling that is not a plain identifier.
     """
     if name not in sections():
         raise InvalidError.choice("query", name, sections())
@@ -140,7 +139,7 @@ def text(name: str, **holes: str) -> str:
 
 
 def schema() -> list[str]:
-    """Return the statements that make an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
+    """Return the statements that create an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
     own = [kind.name.upper() for kind in KINDS.values() if kind.table]
     links = [text("link_table", KIND=name) for name in [LINK, *own]]
     return [statement for script in (text("schema"), *links) for statement in split(script)]

@@ -1,4 +1,4 @@
-"""What the engine's own words for a name that it does not know leave out: the names that there are, and where else it may have been meant."""
+"""Complete the engine's errors about unknown names: add the existing names, and where else the name may exist."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OF_HISTORY = frozenset({"version", "op", "occurrence", "has_version", "has_occu
 def in_a_view(
     error: QueryError, labels: Iterable[str], links: Iterable[str], properties: Callable[[str], str]
 ) -> QueryError:
-    """Return the error of a label, a kind of link or a property that the graph of a view has not.
+    """Return a clearer error for a label, a kind of link or a property that the graph of a view does not have.
 
     Args:
-        properties: gives a sentence that lists the properties of what a variable stands for.
+        properties: returns a sentence that lists the properties of what a variable stands for.
     """
     message = str(error)
     found, missing = _NO_TABLE.search(message), _NO_PROPERTY.search(message)
@@ -42,7 +42,7 @@ def in_a_view(
 
 
 def in_the_tables(error: QueryError, engine: AnyEngine) -> QueryError:
-    """Return the error of a table or a column that the tables have not."""
+    """Return a clearer error for a table or a column that the tables do not have."""
     message = str(error)
     table, column = _NO_TABLE.search(message), _NO_PROPERTY.search(message)
     if table is None and column is None:

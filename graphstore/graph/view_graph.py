@@ -1,4 +1,4 @@
-"""Hold the graph of a view, or of many coordinates, in an engine in memory, which takes what a query may read when it is first asked for."""
+"""The graph of a view, or of many coordinates, in an engine in memory. Data is loaded when a query may first read it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _OF_A_NODE = frozenset(
 
 
 def _columns(definition: str) -> list[str]:
-    """Return the columns of a table, by the text that makes it."""
+    """Return the columns of a table from the statement that creates it."""
     return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", definition, re.MULTILINE)
 
 
 class FieldColumn(NamedTuple):
-    """A field of contents as a column: its name and type in Cypher, what its values are, and these."""
+    """A field of contents as a column: its name and type in Cypher, the kind of its values, and the values."""
 
     name: str
     type: str
@@ -47,21 +47,21 @@ class FieldColumn(NamedTuple):
 
 
 class Fields:
-    """The fields of the contents of nodes as columns, by field."""
+    """Holds the fields of the contents of nodes as columns, by field."""
 
     def __init__(self, columns: dict[str, FieldColumn], left_out: int) -> None:
         self.columns = columns
         self.left_out = left_out
         self.absent: list[str] = []
-        """The columns that only what does not stand has, once its rows are there."""
+        """Columns that only Absent has, once its rows are loaded."""
 
     @property
     def properties(self) -> dict[str, str]:
-        """Return the column of each field."""
+        """Return the column name of each field."""
         return {field: column.name for field, column in self.columns.items()}
 
     def known(self) -> str:
-        """Write a sentence that lists the available names."""
+        """Return a sentence that lists the available names."""
         names = _listed([*BASE, *self.properties.values()])
         rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
         only = f" Absent has these and {_listed(self.absent)}." if self.absent else ""
@@ -73,10 +73,10 @@ def _listed(names: list[str]) -> str:
 
 
 class Waiting(NamedTuple):
-    """Holds what a graph gets when a query first may read it. None of it holds the graph: that goes with its last reader.
+    """Holds what is loaded into a graph when a query may first read it. It must not refer to the graph, which ends with its last reader.
 
-    `things`: what makes the rows of a label. `tables`: relationship tables that are not there yet, each with `columns` beside those that all have.
-    `groups`: links of a table by the labels of their ends, as `links` takes them to make columns.
+    `things`: functions that return the rows of a label. `tables`: relationship tables to be created, with `columns` in addition to the common ones.
+    `groups`: links of a table by the labels of their ends, in the form that `links` converts to columns.
     """
 
     things: dict[str, Callable[[], pa.Table]]
@@ -87,11 +87,11 @@ class Waiting(NamedTuple):
 
 
 class ViewGraph:
-    """The engine of one view. The table of a kind of link is made, and its links loaded, when a query first names that kind; the rows of a label, and
-    links to them, when a query first may read it.
+    """The engine of one view. The first query that names a kind of link creates its table and loads its links; the first that may read a label loads its rows,
+    and links to them.
 
-    It knows which fields its contents have, and names them when a query asks for another. `of_view`: whether it holds what is believed at one tx only.
-    `identity`: what a link is known by.
+    It knows the fields of its contents and lists them when a query names another. `of_view`: True if it holds only what is believed at one tx. `identity`:
+    the expression that identifies a link.
     """
 
     def __init__(
@@ -107,14 +107,14 @@ class ViewGraph:
         self.engine, self.close = engine, engine.close
         self._labels, self._of_view, self._identity = labels, of_view, identity
         self._fields, self._waiting = fields, waiting
-        self.broken = False  # whether something was not loaded that should be
+        self.broken = False  # True if a load failed
         self._linked = frozenset(waiting.groups)
         self._loading = threading.Lock()
 
     def query(
         self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: QueryLimits | None = LIMITS
     ) -> Result:
-        """Run a text, as `Engine.query` does. A column that is not there raises a QueryError that lists those that are."""
+        """Run a text as `Engine.query` does. For an unknown column it raises a QueryError that lists the known ones."""
         self.make_ready(cypher, limits)
         written = macros.written_out(cypher, self._field, of_view=self._of_view)
         if self._identity != PLACE:
@@ -127,7 +127,7 @@ class ViewGraph:
             ) from None
 
     def _known(self, variable: str, cypher: str) -> str:
-        """Write a sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""
+        """Return a sentence that lists the properties of what a variable stands for in a text: an event, a link, or else a node."""
         name = re.escape(variable)
         if re.search(rf"\(\s*`?{name}`?\s*:\s*Event\b", cypher, re.IGNORECASE):
             return f"Event has {_listed(_columns(text('view_event')))}."
@@ -136,8 +136,8 @@ class ViewGraph:
         return self._fields.known()
 
     def _field(self, variable: str, name: str) -> str:
-        """Return the field of a node's content: its property, or what the content says where it has none of its own. `*` is no property but all of them, and
-        `a/b` is within a map, as in the tables."""
+        """Return the expression for a field of a node's content: its property if it has one, else from the content. As in the tables, `*` means all fields,
+        and `a/b` is within a map."""
         if name in self._fields.properties and name != "*" and "/" not in name:
             return f"{variable}.`{self._fields.properties[name]}`"
         if "." in name and not self._fields.left_out:
@@ -145,8 +145,8 @@ class ViewGraph:
         return macros.in_content(self.engine, "Node", variable, name)
 
     def make_ready(self, cypher: str | None, limits: QueryLimits | None = LIMITS) -> ViewGraph:
-        """Load what a text may read, of None everything but links."""
-        with self._loading:  # a second thread waits until what it may read is loaded
+        """Load what a text may read; for None all labels, but no links."""
+        with self._loading:  # a second thread waits until its data is loaded
             if self.broken:
                 raise RuntimeError("the graph is not whole. Build it again")
             waiting = self._waiting
@@ -185,7 +185,7 @@ class ViewGraph:
 
 
 def named_tables(cypher: str, limits: QueryLimits | None = LIMITS) -> frozenset[str] | None:
-    """Return the relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
+    """Return the relationship tables that a text can read, in upper case; None if it may read any. When unsure, None."""
     tokens = parse(cypher, limits).tokens
     if _is_odd(tokens):
         return None
@@ -208,15 +208,14 @@ def named_tables(cypher: str, limits: QueryLimits | None = LIMITS) -> frozenset[
 
 
 def _is_odd(tokens: Sequence[Token]) -> bool:
-    """Return True for a text that calls procedures, or where dashes and arrow heads come in other shapes."""
+    """Return True if a text calls procedures, or has other characters for dashes and arrow heads."""
     return any(
         token.word == "CALL" or (token.kind == "mark" and not token.text.isascii()) for token in tokens
     )
 
 
 def named_labels(cypher: str, limits: QueryLimits | None = LIMITS) -> frozenset[str] | None:
-    """Return the labels of what a text can read, in upper case, where it says them of each node, and each hop of each path; None when it may read any. In doubt
-    it may."""
+    """Return the labels that a text can read, in upper case, if it names them for each node and each hop; None if it may read any. When unsure, None."""
     tokens = parse(cypher, limits).tokens
     if _is_odd(tokens):
         return None
@@ -227,7 +226,7 @@ def named_labels(cypher: str, limits: QueryLimits | None = LIMITS) -> frozenset[
     for at, word in enumerate(words):
         lists += (word == "[") - (word == "]")
         if (word == "*" and lists) or (word in ("-", ">") and words[at + 1] in ("{", "+", "*")):
-            return None  # a path of several hops, whose nodes have no label
+            return None  # a path of several hops, whose inner nodes have no label
         if (kinds[at], word) != ("mark", "("):
             continue
         to = at + 1 + (kinds[at + 1] in _NAMES)

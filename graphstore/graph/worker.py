@@ -1,6 +1,6 @@
-"""The engine in a process of its own: what runs there, started by `workers.py`. A text that ends it, or never ends, harms nothing else.
+"""The main program of a process for Cypher, started by `workers.py`. A text that ends this process, or never ends, harms nothing else.
 
-It reads requests from a channel and answers there, one at a time. It ends with its parent, whatever it does then.
+It reads requests from a channel and answers them one at a time. It ends with its parent, whatever it does then.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from graphstore.graph.engine import Engine
 
-_SLACK = 1 << 30  # address space that nobody uses: stacks of threads, arenas
+_SLACK = 1 << 30  # address space that is reserved but not used: thread stacks, arenas
 
 
 class _Sparing(PathFinder):
-    """Finds none of the libraries that Arrow and the engine load for nothing: half of the time and the memory of a start."""
+    """Hides libraries that Arrow and the engine would import needlessly: they cost half of the time and memory of a start."""
 
     names = frozenset({"pandas", "polars", "networkx", "torch"})
 
@@ -33,18 +33,18 @@ class _Sparing(PathFinder):
     def find_spec(
         cls, fullname: str, path: Sequence[str] | None = None, target: Any = None
     ) -> ModuleSpec | None:
-        """None for those."""
+        """Return None for these libraries."""
         return None if fullname in cls.names else super().find_spec(fullname, path, target)
 
 
 def send(channel: Connection, message: Any, table: bytes | pyarrow.Buffer | None = None) -> None:
-    """Write one message, and behind it the bytes of an Arrow stream if there are any."""
+    """Send one message, and after it the bytes of an Arrow stream, or none."""
     channel.send_bytes(pickle.dumps(message, protocol=5))
     channel.send_bytes(b"" if table is None else table)
 
 
 def receive(channel: Connection) -> tuple[bytes, bytes]:
-    """One message and what lies behind it, not read yet. Raises EOFError when the other end is closed."""
+    """Return one message and the bytes after it, both unparsed. Raises EOFError if the other end is closed."""
     return channel.recv_bytes(), channel.recv_bytes()
 
 
@@ -67,13 +67,13 @@ def table_of(data: bytes) -> pyarrow.Table:
 
 
 class _Serving:
-    """Answers requests for one engine at a time."""
+    """Answers requests with one engine at a time."""
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
 
     def interrupt(self) -> None:
-        """Stop the query that runs, if one does."""
+        """Stop the running query, if there is one."""
         if self._engine is not None:
             self._engine.interrupt()
 
@@ -98,7 +98,7 @@ class _Serving:
         if engine is not None:
             engine.close()
         self._engine = Engine(path, **options)
-        _ = self._engine.faults  # its self-test opens another database: before memory is limited
+        _ = self._engine.faults  # its self-test opens another database, so it runs before memory is limited
 
     def _query(self, cypher: str, params: Any, limits: Any, most: Any) -> Any:
         from graphstore.errors import QueryError
@@ -124,7 +124,7 @@ class _Serving:
 
 @contextmanager
 def _address_space(memory: int | None) -> Iterator[None]:
-    """A limit of what is allocated inside, beside the engine's pool, which has its own. Only Linux has it."""
+    """Limit the memory allocated in the block, beyond the engine's pool, which has its own limit. Only Linux supports it."""
     if sys.platform != "linux":
         yield
         return
@@ -147,7 +147,7 @@ def _address_space(memory: int | None) -> Iterator[None]:
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """Be ended when the other end of a pipe is closed: on Linux by the system, even inside the engine, which hears no signal; elsewhere by a thread."""
+    """End this process when the other end of a pipe is closed: on Linux by a signal, even while the engine runs; elsewhere by a thread."""
     if lifeline < 0:
         return
     if sys.platform != "linux":
@@ -166,7 +166,7 @@ def _end_after(lifeline: int) -> None:
 
 
 def main(lifeline: int, channel: int, driver: str) -> None:
-    """Answer until the channel is closed."""
+    """Answer requests until the channel is closed."""
     if sys.platform == "win32":
         raise NotImplementedError("Windows runs Cypher in the process of the store.")
     _end_with_parent(lifeline)
@@ -185,7 +185,7 @@ def main(lifeline: int, channel: int, driver: str) -> None:
     serving = _Serving()
     signal.signal(signal.SIGINT, lambda *_: serving.interrupt())
     send(requests, ("ok", "ready"))
-    # the engine runs beside: this thread hears the signal that stops it
+    # the engine runs in another thread: this one handles the signal that stops it
     threading.Thread(target=_serve, args=(serving, requests)).start()
     while True:
         signal.pause()
