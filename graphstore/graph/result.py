@@ -290,8 +290,8 @@ def _legible_key(key: Any) -> str:
 
 
 class Result:
-    """The rows of a query: an iterable of dicts that shows itself as a table. It holds its own values and stays good
-    after the store is closed."""
+    """The rows of a query: an iterable of dicts that shows itself as a table. It holds its own values, so it remains
+    usable after the store is closed."""
 
     def __init__(
         self,
@@ -302,7 +302,7 @@ class Result:
         warnings: Sequence[str] = (),
     ) -> None:
         self.columns = distinct(columns)
-        """The names of the columns, in order; of two alike the second has `_2` behind it."""
+        """The names of the columns, in order; the second of two equal names ends in `_2`."""
         self.warnings = list(warnings)
         """What the reader should know about these rows, in sentences."""
         self._types = list(types or [""] * len(self.columns))
@@ -364,11 +364,11 @@ class Result:
     def steps(
         self, aggregate: str, *, by: str | Sequence[str] = (), axis: Literal["valid", "tx"] = "valid"
     ) -> Steps:
-        """Return what the rows add up to over time: `count(*)`, or `count`, `sum`, `avg`, `min` or `max` of a column, at each instant of an axis.
+        """Return an aggregate of the rows at each instant of an axis: `count(*)`, or `count`, `sum`, `avg`, `min` or `max` of a column.
 
-        Of a table with the periods as columns `valid_from` and `valid_to` (`tx_from`, `tx_to`), such as that of `history_table`. A row for each stretch
-        over which the value stays the same, for each of the columns `by`; where nothing holds there is none. Raises InvalidError for an aggregate or a
-        column that is not known.
+        The rows must have their periods in the columns `valid_from` and `valid_to` (`tx_from`, `tx_to`), as those of `history_table`. The answer has a row
+        for each stretch with a constant value, for each group of the columns `by`; where nothing holds there is no row. Raises InvalidError for an unknown
+        aggregate or column.
         """
         from graphstore.graph import step_functions
 
@@ -387,7 +387,7 @@ class Result:
         return self._arrow
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the rows as a stream of the Arrow C interface: pandas, polars, DuckDB and others take a Result as it is."""
+        """Return the rows as a stream of the Arrow C interface, by which pandas, polars, DuckDB and others read a Result directly."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __eq__(self, other: object) -> bool:
@@ -411,7 +411,7 @@ class Result:
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Return the nodes and relationships among the values as a MultiDiGraph: nodes by `id`, edges keyed by their `id`.
 
-        An end of a relationship that is itself in no row is named by its place, `table:offset`: return both ends.
+        An end that is in no row itself is named by its place, `table:offset`; a query should therefore return both ends.
         """
         import networkx as nx
 
@@ -458,7 +458,7 @@ class Result:
 
 
 class Steps(Result):
-    """A step function of time: a row for each stretch over which it stays the same, and what it is of. Where nothing holds there is no row. A notebook draws it."""
+    """A step function of time: a row for each stretch with a constant value, with its group. Where nothing holds there is no row. A notebook draws it."""
 
     def _repr_html_(self) -> str:
         lines: dict[str, list[tuple[Any, Any, Any]]] = {}

@@ -31,7 +31,7 @@ Macros = Mapping[str, tuple[tuple[str, ...], str]]
 
 @dataclass(frozen=True)
 class NamedText:
-    """One named text: what it answers, in a sentence or two, and the Cypher as it is in the file."""
+    """A named text: its description in a sentence or two, and the Cypher as in the file."""
 
     name: str
     doc: str

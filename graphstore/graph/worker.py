@@ -1,6 +1,6 @@
 """The main program of a process for Cypher, started by `workers.py`. A text that ends this process, or never ends, harms nothing else.
 
-It reads requests from a channel and answers them one at a time. It ends with its parent, whatever it does then.
+It reads requests from a channel and answers them one at a time. It ends with its parent, even during a query.
 """
 
 from __future__ import annotations

@@ -449,7 +449,7 @@ class Workers:
                 self.warm()
 
     def _keep_to_cache(self) -> None:
-        """Kill the processes of the least recently used graphs until the rest fits into the cache. The last used one stays, whatever its size."""
+        """Kill the processes of the least recently used graphs until the rest fits into the cache. The last used one stays, even if it is too large."""
         with self._change:
             over = self.kept() - self.allowance.cache
             if over <= 0:
