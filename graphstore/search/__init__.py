@@ -1,1 +1,1 @@
-"""Words, names, messages and lookups, found as of any coordinate. It knows nothing of views and of the graph tables."""
+"""Search for words, names, messages and lookups as of any coordinate. It does not depend on views and graph tables."""

@@ -1,6 +1,6 @@
-"""What each version asserts, remembered beside the index: reading a sentence costs more than all else that `contradictions` does.
+"""Cache what each version asserts: parsing its sentences costs more than everything else that `contradictions` does.
 
-The content of a version never changes, so what it says is worked out once for all coordinates.
+The content of a version never changes, so its assertions are the same at all coordinates.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from graphstore.search.source import Source
     from graphstore.values.assertions import Assertion
 
-_MOST = 200_000  # versions that are remembered
+_MOST = 200_000  # versions in the cache
 
 
 class ShortAssertion(NamedTuple):
-    """An assertion in short: a number for what it is of, its value, and whether it may disagree with an earlier one."""
+    """A short assertion: the hash of its subject, its value, and whether it may disagree with an earlier one."""
 
     of: int
     value: str
@@ -26,7 +26,7 @@ class ShortAssertion(NamedTuple):
 
 
 class Asserted:
-    """The assertions of one store's versions. Threads that read them at once may each work one out, alike."""
+    """Caches the assertions of one store's versions. Threads that read concurrently may compute the same assertions twice."""
 
     def __init__(self) -> None:
         self._state: Hashable = None
@@ -34,10 +34,10 @@ class Asserted:
         self._said: dict[int, tuple[ShortAssertion, ...]] = {}
 
     def said(self, core: Source, rows: Iterable[int]) -> Iterator[tuple[int, tuple[ShortAssertion, ...]]]:
-        """Each row, and what its version says, in short."""
+        """Yield each row with the short assertions of its version."""
         index = core.index
         if self._state != core.state or self._gone != len(index.gone):
-            self._said = {}  # another one: what was forgotten is not to be remembered, nor by whom is about to
+            self._said = {}  # another state: assertions of forgotten contents must not stay cached
             self._state, self._gone = core.state, len(index.gone)
         known, committed = self._said, index.mark().versions
         for row in rows:
@@ -47,13 +47,13 @@ class Asserted:
                 found = tuple(
                     ShortAssertion(hash(each.of), each.value, each.renews) for each in read(core, row)
                 )
-                if ver < committed and len(known) < _MOST:  # an open transaction may yet be undone
+                if ver < committed and len(known) < _MOST:  # an open transaction may still be undone
                     known[ver] = found
             yield row, found
 
 
 def read(core: Source, row: int) -> list[Assertion]:
-    """Return what the version of a row says, in full."""
+    """Return the full assertions of the version of a row."""
     index = core.index
     ver, ent = index.r_ver[row], index.r_ent[row]
     body = core.body(index.v_pos[ver], index.v_len[ver])

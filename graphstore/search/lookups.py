@@ -1,7 +1,7 @@
-"""How often things were looked up: counted in memory, since a read must not cost a write, and written to the journal now and then in one operation.
+"""Count how often things are looked up. A read must not cost a write, so counts are in memory and are written to the journal occasionally, in one operation.
 
-A written count has its transaction's instant, so a count as of a coordinate never changes. What is not written when the store is closed is kept in a table of the ledger: who only reads writes no
-transaction. A crash loses only unwritten counts.
+A written count has the instant of its transaction, so a count as of a coordinate never changes. Counts not written when the store is closed are kept in a
+table of the ledger, since a reader writes no transaction. A crash loses only unwritten counts.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from graphstore.read.standing_rules import Index
 
 Counts = tuple[Instant, Mapping[str, int]]
-"""How often things were looked up, by their ids, and when that was written."""
+"""The instant at which counts were written, and the counts by id."""
 
 EVERY = 15 * 60 * 1_000_000
-"""The first commit so many microseconds after the last write includes the counts."""
+"""Microseconds: the first commit this long after the last write includes the counts."""
 
 
 class Accesses:
-    """The counts of one store: those written, and those waiting; they change one thread at a time."""
+    """The counts of one store: written ones, and those waiting. One thread changes them at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,16 +36,16 @@ class Accesses:
     def _begin(self, state: Hashable) -> None:
         self._state = state
         self._looked = 0  # operations read so far
-        # by id: when, and how many in all by then
+        # by id: instants, each with the total count by then
         self._written: dict[str, list[tuple[Instant, int]]] = {}
 
     def forget_written(self) -> None:
-        """Have what was written read anew."""
+        """Drop the written counts, to be read again."""
         with self._lock:
             self._begin(None)
 
     def again(self, counts: dict[str, int]) -> None:
-        """Wait for the next commit with what was counted before the store was opened."""
+        """Add counts from before the store was opened to those waiting for the next commit."""
         if counts:
             self.waiting, self._last = counts, -EVERY
 
@@ -57,7 +57,7 @@ class Accesses:
                 waiting[name] = waiting.get(name, 0) + 1
 
     def due(self, tx: Instant) -> bool:
-        """Return True if the waiting counts are to be written with a transaction at `tx`. The first one after a count begins the wait."""
+        """Return True if a transaction at `tx` is to write the waiting counts. The first transaction after a count starts the wait."""
         if not self.waiting:
             return False
         if self._last is None:
@@ -65,7 +65,7 @@ class Accesses:
         return tx - self._last >= EVERY
 
     def take_waiting(self, index: Index, tx: Instant) -> dict[str, int]:
-        """Take the waiting counts for a transaction at `tx`. When that fails, put them `back`."""
+        """Take the waiting counts for a transaction at `tx`. If that fails, return them with `back`."""
         with self._lock:
             counts = {name: count for name, count in self.waiting.items() if name in index.ids}
             self.waiting, self._last = {}, tx
@@ -86,7 +86,7 @@ class Accesses:
     def read_written(
         self, state: Hashable, operations: int, written: Callable[[int], Iterable[Counts]]
     ) -> None:
-        """Read what was committed since. `written` gives what was written from an operation on, up to so many `operations`; another `state` begins anew."""
+        """Read the counts committed since the last call. `written` returns those from an operation on. For another `state` all are read again."""
         with self._lock:
             if self._state != state or operations < self._looked:
                 self._begin(state)

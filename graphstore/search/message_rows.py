@@ -1,4 +1,4 @@
-"""Find messages by sender, thread and trace, the events of a trace, and the fingerprints of events, by the rows of a ledger. The rows of events that are given are numbers of periods."""
+"""Find messages by sender, thread and trace, and events by trace and fingerprint, in the rows of a ledger. Rows of events are numbers of periods."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from graphstore.read.points import Point, as_json
 from graphstore.search.source import SourceAt
 from graphstore.values.period import OPEN, Instant
 
-_FIRST, _MORE = 64, 4  # messages of the first page, and how many times as many the next one has
+_FIRST, _MORE = 64, 4  # messages of the first page, and how many times more each next page has
 _FILTERS = ("sender", "thread", "trace", "type", "classification", "authorized")
 _SEARCHED = ("thread", "trace", "sender")  # the filters by which messages are searched, the best first
 _NO_FILTER: dict[str, Any] = dict.fromkeys(_FILTERS)
 
 
 class HeldMessage(NamedTuple):
-    """Describes a message that holds."""
+    """A message that holds."""
 
     number: int
     entity: int
@@ -31,7 +31,7 @@ class HeldMessage(NamedTuple):
 
 
 class ThreadMessage(NamedTuple):
-    """Names a message of a thread."""
+    """A message of a thread."""
 
     number: int
     entity: int
@@ -39,7 +39,7 @@ class ThreadMessage(NamedTuple):
 
 
 class MessagePlace(NamedTuple):
-    """Says when a message happened, in which thread, and whether it was authorized."""
+    """The time and thread of a message, and whether it was authorized."""
 
     number: int
     at: Instant
@@ -48,13 +48,13 @@ class MessagePlace(NamedTuple):
 
 
 class TraceNamed(NamedTuple):
-    """Names a trace."""
+    """The id of a trace."""
 
     trace: str
 
 
 class Reported(NamedTuple):
-    """Describes an event, and what it says."""
+    """An event with its body."""
 
     number: int
     id: str
@@ -72,7 +72,7 @@ FINGERPRINTS = Statement("fingerprints", Reported)
 
 
 class MessageRows:
-    """Answers questions about the messages and traces of one ledger."""
+    """Finds the messages and traces of one ledger."""
 
     def __init__(self, point: Point) -> None:
         self._point = point
@@ -86,12 +86,12 @@ class MessageRows:
         before: tuple[Instant, str] | None = None,
         among: set[int] | None = None,
     ) -> Iterator[int]:
-        """Yield the rows of messages that stand here, happened in [since, until) and have these values; newest first, from below `before` on.
+        """Yield the rows of messages that stand here, happened in [since, until) and have the wanted values; newest first, starting below `before`.
 
         Args:
             among: only of these entities.
         """
-        last = (min(until, sight.valid + 1), "")  # no id is before it
+        last = (min(until, sight.valid + 1), "")  # sorts before every id
         last = last if before is None else min(last, before)
         by = "among" if among is not None else next((name for name in _SEARCHED if name in wanted), "at")
         values = {**_NO_FILTER, **wanted, "by": by, "since": since}
@@ -107,13 +107,13 @@ class MessageRows:
             last, most = (found[-1].at, found[-1].id), most * _MORE
 
     def _note(self, sight: SourceAt, message: HeldMessage) -> None:
-        """Let the index know what was read of a message."""
+        """Enter what was read of a message into the index."""
         index, row, ent = sight.index, message.number, message.entity
         index.r_ent[row], index.r_from[row] = ent, message.at
         index.names[ent], index.kind[ent] = message.id, message.type
 
     def voices(self, sight: SourceAt, field: str) -> Iterator[tuple[str, list[int]]]:
-        """Yield the rows of messages that stand here by their sender or thread, newest first; the one that has the newest comes first."""
+        """Yield each sender or thread with the rows of its standing messages, newest first; the one with the newest message comes first."""
         rows = self._point.rows(
             MESSAGES, **_NO_FILTER, by="at", since=-OPEN, last=OPEN, id="", among=None, most=None
         )
@@ -128,7 +128,7 @@ class MessageRows:
         return iter(found.items())
 
     def admitted(self) -> Callable[[int], bool]:
-        """Return the function that tells which entities are no messages, or were authorized."""
+        """Return the test of whether an entity is not a message, or was authorized."""
         known: dict[int, bool] = {}
 
         def is_admitted(ent: int) -> bool:
@@ -140,7 +140,7 @@ class MessageRows:
         return is_admitted
 
     def around(self, sight: SourceAt, row: int, most: int) -> list[int]:
-        """Return the rows of the thread of a message, itself and up to `most` before and after it, by when they happened, then as they were recorded."""
+        """Return the rows of a message's thread: itself and up to `most` before and after it, by the time they happened, then as recorded."""
         index = sight.index
         ent = index.r_ent[row]
         found = next((each for each in self._point.rows(MESSAGE, entity=ent) if each.number == row), None)
@@ -156,16 +156,16 @@ class MessageRows:
         return [message.number for message in near]
 
     def trace(self, trace_id: str) -> list[int]:
-        """Return the events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""
+        """Return the events of a trace that have happened here, and the evicted ones that had, in the order in which they were first known."""
         return [event.number for event in self._point.rows(TRACE_EVENTS, trace=trace_id)]
 
     def traces(self) -> list[str]:
-        """Return the ids of the traces of which something had begun by here, in the order they were first known."""
+        """Return the ids of the traces of which something had begun here, in the order in which they were first known."""
         return [row.trace for row in self._point.rows(TRACES)]
 
 
 def fingerprints(point: Point) -> Iterator[tuple[int, str]]:
-    """Yield the number and the fingerprint of each event that has one, in the order in which the events were recorded."""
+    """Yield the number and the fingerprint of each event that has one, in the order in which they were recorded."""
     for row in point.rows(FINGERPRINTS):
         fingerprint = fingerprint_of(point.content(row.data, row.checksum, f"event {row.id!r}"))
         if fingerprint is not None:

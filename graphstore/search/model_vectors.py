@@ -1,7 +1,7 @@
-"""Keep the vectors of an embedder's model: a matrix in memory, which follows the table `vector` of the ledger.
+"""Keep the vectors of an embedder's model in a matrix in memory, which follows the table `vector` of the ledger.
 
-A text has one vector. The table has a row for each thing that says it, so what is forgotten takes its rows along. All of it can be made again from the
-texts: what cannot be written is in memory only.
+A text has one vector. The table has a row for each thing with that text, so forgetting a thing removes its rows. All vectors can be computed again from the
+texts; those that cannot be written stay in memory only.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 Pair = tuple[str, bytes]
-"""The id of a thing, and the hash of a text that it says."""
+"""The id of a thing, and the hash of one of its texts."""
 
 _NUMBER = 4  # bytes of one number of a vector
-_CHECKSUM = 3  # bytes that follow the numbers; fewer than of a number, so that a length says whether they do
+_CHECKSUM = 3  # bytes after the numbers; fewer than of a number, so the length shows if they are there
 _AT_ONCE = 1_000  # rows written in one SQL transaction
 _PATIENCE = 1.0  # seconds to wait for other writers
 _ADD = """
@@ -44,7 +44,7 @@ _SOME = "SELECT number, id, text, data FROM vector WHERE number > ? ORDER BY num
 
 
 class _Added(NamedTuple):
-    """Holds a row of the table `vector`. Its data are little-endian float32, and a checksum in those of this release."""
+    """A row of the table `vector`. Its data are little-endian float32 numbers, followed by a checksum since this release."""
 
     number: int
     id: str
@@ -61,13 +61,13 @@ def _checksum_of(id: str, text: bytes, vector: bytes) -> bytes:
 
 
 def _is_whole(row: _Added) -> bool:
-    """Return True if a row is what was written. One of an earlier release has no checksum."""
+    """Return True if a row is what was written. A row of an earlier release has no checksum."""
     vector = row.data[: len(row.data) // _NUMBER * _NUMBER]
     return row.data[len(vector) :] in (b"", _checksum_of(row.id, row.text, vector))
 
 
 def damaged_vectors(database: Database) -> int:
-    """Return how many rows of the table are not what was written."""
+    """Return how many rows of the table differ from what was written."""
     count = last = 0
     while found := [_Added(*row) for row in database.rows(_SOME, (last,))]:
         count += sum(not _is_whole(row) for row in found)
@@ -76,61 +76,61 @@ def damaged_vectors(database: Database) -> int:
 
 
 def hash_of(text: str) -> bytes:
-    """Return the hash that the vector of a text is found by."""
+    """Return the hash by which the vector of a text is found."""
     return blake2b(text.encode(), digest_size=16).digest()
 
 
 @dataclass
 class Vectors:
-    """Holds what the vectors of a store and its branches have in common.
+    """Holds what the vectors of a store and its branches share.
 
-    `ledger` has their table; None: they are in memory only. `notify` reports what goes wrong; None: a reader, which writes nothing. `lent` is the embedder
-    that this opening was lent.
+    `ledger` has their table; with None they are in memory only. `notify` reports problems; None for a reader, which writes nothing. `lent` is an embedder
+    that was lent to this opening.
     """
 
     folder: Path | None = None
     ledger: Ledger | None = None
     notify: Callable[[str], None] | None = None
     lent: Any = None
-    # guards all vectors; it is taken after the lock of the store, for which nobody waits while he holds it
+    # guards all vectors; taken after the lock of the store, for which a thread that holds it never waits
     lock: threading.RLock = field(default_factory=threading.RLock)
-    # held while rows are written, by a thread that is in no transaction
+    # held while rows are written, by a thread outside of any transaction
     writing: threading.Lock = field(default_factory=threading.Lock)
     models: dict[tuple[str, int | None], ModelVectors] = field(default_factory=dict)
 
     def of_model(self, model: str, dimension: int | None) -> ModelVectors:
-        """Return the vectors of a model. Where they are in memory only, each who asks has its own."""
+        """Return the vectors of a model. Without a table each caller gets its own."""
         made = ModelVectors(self, model, dimension)
         return made if self.ledger is None else self.models.setdefault((model, dimension), made)
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop writing."""
         with self.writing:
             self.ledger = None
 
 
 class ModelVectors:
-    """The vectors of one model. Use it with the lock of the vectors held, except for `write` and what removes."""
+    """The vectors of one model. Hold the lock of the vectors while using it, except for `write` and the methods that remove."""
 
     def __init__(self, vectors: Vectors, model: str, dimension: int | None) -> None:
         self.model, self.dimension = model, dimension
         self._vectors = vectors
         self._patience = _PATIENCE
-        self.numbered = 0  # how often the rows of the matrix were numbered anew
+        self.numbered = 0  # how often the rows of the matrix were renumbered
         self.clear()
 
     def clear(self) -> None:
-        """Let go of everything in memory."""
+        """Drop everything in memory."""
         self.matrix: Matrix | None = None
         self.texts: list[bytes] = []  # the hashes of the texts, by row
         self.row: dict[bytes, int] = {}
-        self._pairs: set[Pair] = set()  # that the table has, or that are to be written
+        self._pairs: set[Pair] = set()  # pairs that the table has, or that are to be written
         self._unwritten: set[Pair] = set()
-        self._read = 0  # the number of the row of the table that was read last
+        self._read = 0  # the number of the table's row that was read last
         self.numbered += 1
 
     def refresh(self) -> None:
-        """Read the rows that were added since. Those of another dimension, and damaged ones, are reported and left out: they are made of the texts again."""
+        """Read the added rows. Rows of another dimension and damaged ones are reported and skipped; their vectors are computed again."""
         ledger, another, damaged = self._vectors.ledger, False, 0
         while ledger is not None:
             found = VECTORS.rows(ledger.database, {"model": self.model, "after": self._read})
@@ -150,7 +150,7 @@ class ModelVectors:
             self._notice(f"vectors of {self.model!r} had another dimension: they are made anew.")
 
     def add(self, vectors: Mapping[bytes, bytes]) -> None:
-        """Take the vectors of texts into memory, but for those that have one."""
+        """Add the vectors of texts that have none yet to the matrix."""
         import numpy as np
 
         vectors = {text: data for text, data in vectors.items() if text not in self.row}
@@ -169,14 +169,14 @@ class ModelVectors:
         self.texts.extend(vectors)
 
     def keep(self, pair: Pair) -> None:
-        """Note that a thing says a text that has a vector, for `write`."""
+        """Record that a thing has a text with a vector, for `write`."""
         if pair not in self._pairs:
             self._pairs.add(pair)
             if self._vectors.ledger is not None and self._vectors.notify is not None:
                 self._unwritten.add(pair)
 
     def drop(self, ids: Container[str]) -> None:
-        """Let go of what only these things say. It has left the table already."""
+        """Drop the vectors of texts that only these things have. Their rows were removed from the table before."""
         left = {pair for pair in self._pairs if pair[0] not in ids}
         if self.matrix is None or len(left) == len(self._pairs):
             return
@@ -190,7 +190,7 @@ class ModelVectors:
     # ------------------------------------------------------------------ writing
 
     def write(self) -> None:
-        """Write what the table lacks. Where that cannot be, it is tried again with the next call."""
+        """Write what the table lacks. After a failure the next call tries again."""
         while (rows := self._some_unwritten()) and self._run(_ADD, rows):
             with self._vectors.lock:
                 self._unwritten.difference_update((id, text) for _, id, text, _ in rows)
@@ -204,20 +204,20 @@ class ModelVectors:
             return [(self.model, id, text, data + _checksum_of(id, text, data)) for id, text, data in vectors]
 
     def remove(self) -> None:
-        """Let go of all vectors, in the table too."""
+        """Remove all vectors, from the table too."""
         with self._vectors.lock:
             self.clear()
         self._run(_REMOVE, [(self.model,)])
 
     def remove_others(self) -> None:
-        """Remove the rows of other models and of another dimension, which is another model too."""
+        """Remove the rows of other models, and of other dimensions, which count as other models."""
         length = _NUMBER * (self.dimension or 0)
         self._run(_REMOVE_OTHERS, [(self.model, length, length + _CHECKSUM)])
 
     def _run(self, statement: str, values: Sequence[tuple[Any, ...]]) -> bool:
-        """Run a statement in an SQL transaction of its own. Returns False where that cannot be, as within a transaction of this thread.
+        """Run a statement in its own SQL transaction. Return False if that is impossible, as within a transaction of this thread.
 
-        It waits for other writers, but not a second time before it has written something.
+        It waits for other writers; after a failure it does not wait again until a write has succeeded.
         """
         ledger, writing = self._vectors.ledger, self._vectors.writing
         if ledger is None or self._vectors.notify is None or ledger.broken or ledger.database.writes_here:

@@ -1,4 +1,4 @@
-"""Find nodes by key and by tag, by the rows of a ledger."""
+"""Find nodes by key and by tag in the rows of a ledger."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from graphstore.values.keys import version_of
 
 
 class Keyed(NamedTuple):
-    """Names a node by its key."""
+    """A node with its key."""
 
     number: int
     key: str
 
 
 class Tagged(NamedTuple):
-    """Names a version that has a tag."""
+    """A version that has a tag."""
 
     number: int
     entity: int
 
 
 class KnownName(NamedTuple):
-    """Gives a key or a tag, and the first node or version that has it."""
+    """A key or a tag, with the first node or version that has it."""
 
     is_tag: int
     first: int
@@ -38,24 +38,24 @@ KNOWN_NAMES = Statement("known_names", KnownName)
 
 
 class NameRows:
-    """Answers questions about the names of one ledger."""
+    """Finds the nodes and versions of one ledger by name."""
 
     def __init__(self, point: Point, index: Any) -> None:
         self._point, self._index = point, index
 
     def keyed(self, name: str) -> list[int]:
-        """Return the nodes whose key is `name` or a version of it, in the order they were first known."""
+        """Return the nodes whose key is `name` or a version of it, in the order in which they were first known."""
         found = self._point.rows(ENTITY_KEYED, key=name)
         return [row.number for row in found if row.key == name or version_of(row.key)[0] == name]
 
     def tagged(self, name: str) -> list[int]:
-        """Return the versions with the tag `name`, in the order they were recorded."""
+        """Return the versions with the tag `name`, in the order in which they were recorded."""
         found = self._point.rows(TAGGED, tag=name)
         self._index.read_versions([row.number for row in found])
         return [row.number for row in found]
 
     def known(self) -> Iterator[str]:
-        """Yield the names of everything known here, each once."""
+        """Yield each name of everything known here once."""
         seen: set[str] = set()
         for row in self._point.rows(KNOWN_NAMES):
             key = row.name

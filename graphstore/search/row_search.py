@@ -1,7 +1,7 @@
-"""Full-text search of a ledger: the words and what stands are read from its rows.
+"""Full-text search of a ledger: the words and the standing versions are read from its rows.
 
-A process keeps the lengths of the versions, the versions named by periods, the words that are not sealed yet, and what stands at a few coordinates: a few
-bytes for each version. They follow what is written by the heads of the chain.
+A process keeps in memory the lengths of the versions, the versions named by periods, the words not yet sealed, and what stands at a few coordinates: a few
+bytes for each version. They are brought up to date by the heads of the chain.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ if TYPE_CHECKING:
 
     from graphstore.search.search import Mask
 
-_REMEMBERED = 4  # coordinates of which what stands is kept
-_HEADS = 256  # lines of the chain that are followed; more are not read one by one
+_REMEMBERED = 4  # coordinates for which the standing versions are kept
+_HEADS = 256  # lines of the chain that are read one by one; beyond this everything is read again
 _FETCHED = 128  # versions that are read at once
-_AFTER = b"\xff"  # after all of UTF-8
+_AFTER = b"\xff"  # sorts after all UTF-8
 _INSIDE = "SELECT number FROM version WHERE number >= ?"
 _NAMED = "SELECT version FROM period WHERE tx_from <= ?"
 
 
 class SearchedEnds(NamedTuple):
-    """Counts what there is of a ledger to be searched, and says how far it goes."""
+    """Counts the searchable rows of a ledger, and holds how far it goes."""
 
     line: int
     last_tx: Instant
@@ -76,7 +76,7 @@ class SearchedEnds(NamedTuple):
 
 
 class HeldVersions(NamedTuple):
-    """Holds what stands at a coordinate: entities and their versions as JSON arrays, when a period begins or ends before and after, and the plans."""
+    """Holds what stands at a coordinate: entities and versions as JSON arrays, the nearest ends of periods before and after, and the plans."""
 
     entities: str
     versions: str
@@ -88,7 +88,7 @@ class HeldVersions(NamedTuple):
 
 
 class SupersededEvent(NamedTuple):
-    """Says when an event was superseded."""
+    """Holds the period in which an event is superseded."""
 
     entity: int
     valid_from: Instant
@@ -96,7 +96,7 @@ class SupersededEvent(NamedTuple):
 
 
 class Believed(NamedTuple):
-    """Says when a version holds."""
+    """Holds the period of a version."""
 
     entity: int
     version: int
@@ -105,13 +105,13 @@ class Believed(NamedTuple):
 
 
 class VersionNumbers(NamedTuple):
-    """Numbers of versions, as a JSON array."""
+    """Holds numbers of versions, as a JSON array."""
 
     numbers: str
 
 
 class TextOf(NamedTuple):
-    """Holds what a version says."""
+    """Holds the parts of a version from which its text is made."""
 
     number: int
     is_event: int
@@ -122,28 +122,28 @@ class TextOf(NamedTuple):
 
 
 class SegmentLengths(NamedTuple):
-    """Counts the terms of the versions of a segment."""
+    """Holds the numbers of terms of the versions of a segment, from version `first` on."""
 
     first: int
     lengths: bytes
 
 
 class FreshTerms(NamedTuple):
-    """The terms of a version."""
+    """Holds the terms of a version."""
 
     version: int
     terms: bytes
 
 
 class Sealed(NamedTuple):
-    """The versions of a segment that have a term, and how often."""
+    """Holds the versions of a segment that contain a term, and how often each does."""
 
     versions: bytes
     times: bytes
 
 
 class TermOf(NamedTuple):
-    """A term."""
+    """Holds a term."""
 
     term: bytes
 
@@ -165,13 +165,13 @@ TERMS_BEGINNING = Statement("terms_beginning", TermOf)
 
 
 class SealedWords:
-    """The words of the first so many versions of a ledger, which are sealed."""
+    """Reads the sealed words: those of the first `stop` versions of a ledger."""
 
     def __init__(self, point: Point, stop: int) -> None:
         self._point, self._stop = point, stop
 
     def posting(self, term: str) -> Posting | None:
-        """Return where a term is; None where it is nowhere."""
+        """Return the versions that contain a term; None if there are none."""
         import numpy as np
 
         found = self._point.rows(POSTINGS, term=term.encode("utf-8", "surrogatepass")) if self._stop else []
@@ -183,11 +183,11 @@ class SealedWords:
             for row, numbers in zip(found, versions, strict=True)
         ]
         whole, often = np.concatenate(versions), np.concatenate(times)
-        many = int(whole.searchsorted(self._stop))  # a branch sees the first ones of the trunk
+        many = int(whole.searchsorted(self._stop))  # a branch sees only the first ones of the trunk
         return Posting(whole[:many], often[:many]) if many else None
 
     def beginning(self, term: str) -> Iterator[str]:
-        """Return the terms that begin so."""
+        """Yield the terms that begin with `term`."""
         first = term.encode("utf-8", "surrogatepass")
         for row in self._point.rows(TERMS_BEGINNING, least=first, stop=first + _AFTER):
             yield row.term.decode("utf-8", "surrogatepass")
@@ -195,26 +195,26 @@ class SealedWords:
 
 @dataclass
 class _Kept:
-    """Holds what a process keeps of one ledger, as far as `ends` says."""
+    """Holds what a process keeps of one ledger, in the state of `ends`."""
 
     ends: SearchedEnds
     sealed: NDArray[Any]  # the lengths of the sealed versions
     fresh: FreshWords
     named: NDArray[
         Any
-    ]  # the versions that the periods name, in order: of so many periods as a question about the past took
-    analyzer: Analyzer | None  # that makes the words of the texts here; None: they are those of the tables
-    inside: NDArray[Any] | None = None  # of versions, whether each is within the scopes
+    ]  # the versions that the periods name, in order, for as many periods as were needed for the past
+    analyzer: Analyzer | None  # computes the words of texts here; None: they are read from the tables
+    inside: NDArray[Any] | None = None  # for each version whether it is within the scopes
     standings: list[tuple[Instant, Standing]] = field(
         default_factory=list
-    )  # each with the time it was last asked at
+    )  # each with the valid time of its last use
 
 
 class RowSearch:
-    """Ranks the versions of one line of a ledger by the words of a text. Numpy's arrays are by the places of rows in the order of the line."""
+    """Ranks the versions of one branch of a ledger by the words of a text. The numpy arrays are indexed by the places of rows in the order of the branch."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
+        self._lock = threading.RLock()  # never held while waiting for the store's lock
         self.analyzer = Analyzer()
         self._kept: _Kept | None = None
 
@@ -229,10 +229,9 @@ class RowSearch:
         seen: Fits | None = None,
         ahead: Callable[[list[int]], None] | None = None,
     ) -> Matches:
-        """Return the `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
+        """Return the `most` best matches among what stands here, is of these kinds and types (if given) and is seen, by score, then id.
 
-        `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked. `ahead` is given
-        things before they are weighed.
+        `weigh(entity)`, from 0 to 1, multiplies the score of a thing before ranking. `ahead` is called with things before they are weighed.
         """
         index = sight.index
         with self._lock:
@@ -250,9 +249,9 @@ class RowSearch:
     def find_known(
         self, sight: SourceAt, text: str, kinds: frozenset[str] = frozenset(), among: Mask | None = None
     ) -> Iterator[tuple[int, float]]:
-        """Yield the versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
+        """Yield the versions recorded by the sight's tx that contain a word of the text, past ones included, with their scores, best first.
 
-        Versions of an open transaction are not included. `among`: those that may be, by number; None: all.
+        Versions of an open transaction are not included. `among`: a mask over version numbers; None for all.
         """
         index = sight.index
         with self._lock:
@@ -270,13 +269,13 @@ class RowSearch:
             yield from sorted(found, key=lambda match: (names[v_ent[match[0]]], -match[0]))
 
     def standing(self, sight: SourceAt) -> Standing:
-        """Return what stands at a coordinate."""
+        """Return the standing versions at a coordinate."""
         with self._lock:
             point = _point(sight)
             return self._standing(point, self._follow(point))
 
     def _texts(self, sight: SourceAt) -> SearchedTexts:
-        """Return what is searched among what stands."""
+        """Return the searchable texts among what stands."""
         point = _point(sight)
         kept = self._follow(point)
         standing, lengths = self._standing(point, kept), _lengths(kept)
@@ -287,13 +286,13 @@ class RowSearch:
         )
 
     def _texts_ever(self, sight: SourceAt) -> SearchedTexts:
-        """Return what is searched among all that was recorded by the sight's tx and committed."""
+        """Return the searchable texts among all that was committed by the sight's tx."""
         import numpy as np
 
         point = _point(sight)
         kept = self._follow(point)
         known = np.zeros(kept.ends.versions, dtype=bool)
-        if point.whole is not point:  # of periods inside numbers are missing
+        if point.whole is not point:  # within scopes, numbers of periods are missing
             known[[ver for (ver,) in point.database.rows(_NAMED, (point.tx,))]] = True
         elif len(kept.named) < kept.ends.periods:
             [row] = point.rows(VERSIONS_BELIEVED, first=point.database.line.row("period", len(kept.named)))
@@ -312,7 +311,7 @@ class RowSearch:
     # ------------------------------------------------------------------ following
 
     def _follow(self, point: Point) -> _Kept:
-        """Read what was written since. A thread that reads an earlier state than another one keeps nothing of its own."""
+        """Bring the kept state up to date. A thread that reads an earlier state than another one keeps nothing."""
         libraries.load("numpy")
         ends = ends_of(point)
         kept = self._kept
@@ -323,7 +322,7 @@ class RowSearch:
             self.analyzer = Analyzer(languages)
         if kept is not None and kept.ends.line > ends.line and kept.ends.rewritten == ends.rewritten:
             return _read(point, ends, self.analyzer)
-        self._kept = None  # an interruption loses the whole, not a part
+        self._kept = None  # an interruption discards everything, not a part
         moved = None if kept is None else _moved_on(point, kept, ends)
         self._kept = kept = _read(point, ends, self.analyzer) if moved is None else moved
         return kept
@@ -350,20 +349,20 @@ def _point(sight: SourceAt) -> Point:
 
 
 def ends_of(point: Point) -> SearchedEnds:
-    """Return what there is of the line of a point to be searched."""
+    """Return the counts of what can be searched on the branch of a point."""
     [ends] = point.rows(ENDS)
     return ends._replace(sealed=min(ends.sealed, point.database.line.trunk_stop("version")))
 
 
 def _places(numbers: list[int]) -> NDArray[Any]:
-    """Return the places of rows in the order of their line."""
+    """Return the places of rows in the order of their branch."""
     import numpy as np
 
     return np.array(numbers, dtype=np.int64) % SPAN
 
 
 def _numbered(point: Point) -> Numbered:
-    """Return what gives the numbers of the versions of a line by their places."""
+    """Return a function from places of versions to their numbers on a branch."""
     import numpy as np
 
     pieces = point.database.line.pieces("version")
@@ -379,7 +378,7 @@ def _layers(point: Point, kept: _Kept) -> WordLayers:
 
 
 def _fetched(index: Index, found: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-    """Yield versions that were found, each read before it is given."""
+    """Yield the given versions after reading them, many at once."""
     assert isinstance(index, IndexOfRows)
     waiting = iter(found)
     while some := list(islice(waiting, _FETCHED)):
@@ -391,7 +390,7 @@ def _read(point: Point, ends: SearchedEnds, analyzer: Analyzer) -> _Kept:
     import numpy as np
 
     nothing = np.zeros(0, dtype=np.uint32)
-    # the words are made here where other languages are set on a branch, or another release of the stemmer wrote those of the tables
+    # Words are computed here if a branch has other languages, or if another release of the stemmer wrote those of the tables.
     made_here = None if ends.identity in (None, analyzer.identity) else analyzer
     kept = _Kept(ends, nothing, FreshWords(0), nothing, made_here)
     _read_on(point, kept)
@@ -424,7 +423,7 @@ def _read_on(point: Point, kept: _Kept) -> None:
 
 
 def _terms(point: Point, first: int, analyzer: Analyzer | None) -> Iterator[list[str]]:
-    """Yield the terms of each version of a line from a number on that is not sealed; `analyzer` makes them of the texts, None: they are read."""
+    """Yield the terms of each unsealed version of a branch, from a number on. `analyzer` computes them from texts; None: they are read."""
     if analyzer is not None:
         for row in point.rows(VERSION_TEXTS, first=first):
             body = point.content(row.data, row.checksum, f"version {row.number}")
@@ -439,11 +438,11 @@ def _terms(point: Point, first: int, analyzer: Analyzer | None) -> Iterator[list
 
 
 def _moved_on(point: Point, kept: _Kept, ends: SearchedEnds) -> _Kept | None:
-    """Return what is kept as of a later state; None where everything is to be read again."""
+    """Return the kept state brought up to date; None if everything must be read again."""
     was, line = kept.ends, point.database.line
     if (was.rewritten, was.identity, was.languages) != (ends.rewritten, ends.identity, ends.languages):
         return None
-    if was._replace(line=ends.line, last_tx=ends.last_tx) == ends:  # only other lines were written
+    if was._replace(line=ends.line, last_tx=ends.last_tx) == ends:  # only other branches were written
         kept.ends = ends
         return kept
     if not 0 <= ends.line - was.line <= _HEADS:
@@ -483,7 +482,7 @@ def _lengths(kept: _Kept) -> NDArray[Any]:
 
 
 def _look_at_all(standing: Standing, point: Point, ends: SearchedEnds) -> None:
-    """Find what stands at a coordinate."""
+    """Determine what stands at a coordinate."""
     [row] = point.rows(STANDING_VERSIONS)
     for begun in (row.begun, row.ended):
         standing.since = max(standing.since, -OPEN if begun is None else begun)
@@ -500,7 +499,7 @@ def _look_at_all(standing: Standing, point: Point, ends: SearchedEnds) -> None:
 
 
 def _look_again(standing: Standing, now: Point, ends: SearchedEnds, entities: list[int]) -> None:
-    """Find which versions of some entities stand."""
+    """Determine again which versions of some entities stand."""
     valid, held = now.valid, dict[int, int]()
     standing.grow_to(ends.versions, ends.entities)
     for ent in _places(entities).tolist():
@@ -539,7 +538,7 @@ def _superseded(standing: Standing, point: Point, rows: list[SupersededEvent]) -
 
 
 def known_versions(point: Point) -> int:
-    """Return how many versions were recorded by the tx of a point: bodies are numbered in the order of versions."""
+    """Return the number of versions recorded by the tx of a point. It uses that bodies are numbered in the order of versions."""
     ends = ends_of(point)
     if point.tx >= ends.last_tx:
         return ends.versions
@@ -548,18 +547,18 @@ def known_versions(point: Point) -> int:
 
 
 def known_periods(point: Point, tx: Instant) -> int:
-    """Return how many periods were recorded by an instant."""
+    """Return the number of periods recorded by an instant."""
     return _known("period", "tx_from", point, ends_of(point), tx)
 
 
 def _known(table: str, column: str, point: Point, ends: SearchedEnds, tx: Instant) -> int:
-    """Return how many rows of a table were recorded by an instant. `column`: has the instant of each."""
+    """Return the number of rows of a table recorded by an instant. `column`: holds the instant of each row."""
     count: int = getattr(ends, f"{table}s")
     return count if tx >= ends.last_tx else _first(table, column, point, count, tx + 1)
 
 
 def _first(table: str, column: str, point: Point, count: int, least: int) -> int:
-    """Return the place of the first of so many rows of which a column has at least a value."""
+    """Return the place of the first of `count` rows whose `column` is at least `least`."""
     point = point.whole  # within scopes numbers are missing
     line, statement = point.database.line, f"SELECT {column} FROM {table} WHERE number = ?"
 

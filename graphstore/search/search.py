@@ -1,6 +1,6 @@
-"""Full-text search as of any coordinate: the words of all versions, ranked over what stands at the coordinate alone.
+"""Full-text search as of any coordinate: the words of all versions, ranked only among what stands at the coordinate.
 
-A query looks the words up, leaves out every version that does not stand at its coordinate, and only then ranks (BM25): nothing else influences the scores.
+A query looks up the words, leaves out every version that does not stand at its coordinate, and then ranks by BM25. Nothing else influences the scores.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 K1, B = 0.9, 0.4
 """BM25: the saturation of repeated words, and the normalization by length."""
-_AHEAD = 64  # things that are announced first; then twice as many each time
-_TRIED = 8  # times as many results as wanted are put in order first
+_AHEAD = 64  # things that are announced first; each further time twice as many
+_TRIED = 8  # this many times the wanted results are sorted first
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, in order: runs of letters and digits, whatever their case; of scripts written without spaces, each character.
+    """Return the words of a text in order: runs of letters and digits, case-folded; in scripts written without spaces, single characters.
 
     >>> words("Straße_7: auth.py, ERR-404")
     ['strasse', '7', 'auth', 'py', 'err', '404']
@@ -55,21 +55,21 @@ class WordLayer(Protocol):
     """The words of some versions."""
 
     def posting(self, term: str) -> Posting | None:
-        """Return where a term is; None where it is nowhere."""
+        """Return the versions that contain a term; None if there are none."""
 
     def beginning(self, term: str) -> Iterable[str]:
-        """Return the terms that begin so."""
+        """Return the terms that begin with `term`."""
 
 
 WordLayers = list[WordLayer]
 
 
 class SearchedTexts(NamedTuple):
-    """Holds what a text is searched in: the words of versions (`layers`, `lengths`), how many were recorded by then (`known`), which of them may be found
-    (`alive`), how `many` these are and the mean of their lengths, and the version of each entity that stands. `inside`: which versions are within the scopes;
-    None: all.
+    """Holds the versions that a search covers: their words (`layers`) and `lengths`, the number recorded by then (`known`), the mask of those that may be
+    found (`alive`), their number (`many`) and mean length, and the version of each standing entity. `inside`: the mask of versions within the scopes; None
+    for all.
 
-    All are by place: on a branch rows have numbers of their own, whose places in its order `number % SPAN` gives. `numbered` gives the numbers of versions.
+    All are indexed by place. On a branch rows have other numbers, whose place is `number % SPAN`; `numbered` converts places of versions to numbers.
     """
 
     layers: WordLayers
@@ -84,9 +84,9 @@ class SearchedTexts(NamedTuple):
 
 
 class Matches:
-    """The result of a search: entities with their scores, best first (`matches`); the words of the question that nothing says, of all that was recorded
-    by then (`unknown`); the question as it was read; what each of its terms weighs here (`weights`); and which entities say its phrases and none of the
-    words it excludes (`admits`; None: all).
+    """The result of a search: entities with their scores, best first (`matches`); the words of the question that nothing recorded by then contains
+    (`unknown`); the parsed question and the weights of its terms here; and the test of whether an entity has its phrases and none of its excluded words
+    (`admits`; None: all do).
     """
 
     def __init__(
@@ -105,12 +105,12 @@ class Matches:
         return place[0] >= 0 and self._versions(int(self._texts.numbered(place)[0]))
 
     def terms_said_by(self, ent: int) -> tuple[int, ...]:
-        """Return which terms of the question, by number, a thing says as it stands here."""
+        """Return the numbers of the question's terms that a thing contains as it stands here."""
         ver = int(self._texts.version_of[ent % SPAN])
         return tuple(at for at, each in enumerate(self._asked.alive) if each is not None and _says(each, ver))
 
     def coverages(self, ents: Sequence[int]) -> list[float]:
-        """Return the share of the question's weight that each of these things says, 0 to 1."""
+        """Return the share of the question's weight that each of these things contains, 0 to 1."""
         import numpy as np
 
         said = np.zeros(len(ents))
@@ -123,8 +123,8 @@ class Matches:
         return list(np.minimum(said / whole, 1.0).tolist()) if whole else [0.0] * len(ents)
 
     def saying(self) -> Iterator[int]:
-        """Yield the versions recorded by then, whatever became of them, that say all of the question: each of its words in any form, its phrases, and nothing that
-        it excludes."""
+        """Yield the versions recorded by then, also those that no longer stand, that match the whole question: each word in any form, its phrases, and no
+        excluded word."""
         import numpy as np
 
         wanted = [
@@ -140,7 +140,7 @@ class Matches:
 
 
 class QuestionTerms:
-    """A question in the words of a store: where each of its terms is, among the first `known` versions and among those `alive`; what it weighs there."""
+    """A question applied to a store: the postings of its terms among the first `known` versions and among those `alive`, and their weights."""
 
     def __init__(self, question: ParsedQuestion, texts: SearchedTexts) -> None:
         self.question, self._texts = question, texts
@@ -155,7 +155,7 @@ class QuestionTerms:
         )
 
     def posting(self, term: Term) -> Posting | None:
-        """Return where a term is: in any of its forms, and where it may be a beginning and is nowhere whole, in what begins so."""
+        """Return the versions that contain a term in any form. A term that may be a prefix and occurs nowhere as a word matches the words that begin with it."""
         found = self._of(term.forms)
         if not found and term.prefix:
             found = self._of(
@@ -178,7 +178,7 @@ class QuestionTerms:
         return [posting for posting in found if len(posting.versions)]
 
     def unknown(self) -> list[str]:
-        """Return the words that no version says, of those recorded by then."""
+        """Return the words that no version recorded by then contains."""
         return [
             term.word
             for term, its in zip(self.question.terms, self.all, strict=True)
@@ -187,7 +187,7 @@ class QuestionTerms:
 
 
 def scored(asked: QuestionTerms, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
-    """Return the versions that contain one of the words, by number, each with its score."""
+    """Return the numbers of the versions that contain one of the words, and their scores."""
     import numpy as np
 
     lengths, slope = texts.lengths, K1 * B / (texts.mean or 1)
@@ -204,7 +204,7 @@ def scored(asked: QuestionTerms, texts: SearchedTexts) -> tuple[NDArray[Any], Sc
 
 
 def admitted(core: Source, asked: QuestionTerms, texts: SearchedTexts) -> Fits | None:
-    """Return which versions say the phrases of a question and none of the words it excludes; None: all."""
+    """Return the test of whether a version has the phrases of a question and none of its excluded words; None if all pass."""
     question = asked.question
     if not question.phrases and not question.without:
         return None
@@ -234,13 +234,13 @@ def _says(posting: Posting, ver: int) -> bool:
 
 
 def _holds(said: list[str], phrase: list[str]) -> bool:
-    """Return True if these words stand one after another in a text."""
+    """Return True if these words follow one another in a text."""
     many = len(phrase)
     return any(said[at : at + many] == phrase for at in range(len(said) - many + 1))
 
 
 def _text_of(core: Source, ver: int) -> str:
-    """Return what a version says; of what was forgotten nothing."""
+    """Return the text of a version; "" if it was forgotten."""
     index = core.index
     ent, body = index.v_ent[ver], core.body(index.v_pos[ver], index.v_len[ver])
     if ent in index.gone:
@@ -254,7 +254,7 @@ def fitting(
     seen: Callable[[int], bool] | None,
     admitted: Callable[[int], bool] | None,
 ) -> Callable[[int], bool] | None:
-    """Return which versions may be found; None: all."""
+    """Return the test of which versions may be found; None if all may."""
     if not kinds and seen is None and admitted is None:
         return None
     v_ent, kind = index.v_ent, index.kind
@@ -266,7 +266,7 @@ def fitting(
 
 
 def descending(vers: NDArray[Any], scores: Scores, first: int) -> Iterator[tuple[int, float]]:
-    """Versions with their scores, the highest first; those that `first` of them are surely among are put in order before the rest."""
+    """Yield versions with their scores, highest first. If only `first` are wanted, a part that surely contains them is sorted before the rest."""
     import numpy as np
 
     parts: list[Any] = [slice(None)]
@@ -281,7 +281,7 @@ def descending(vers: NDArray[Any], scores: Scores, first: int) -> Iterator[tuple
 def announced(
     scores: Iterable[tuple[int, float]], index: Index, ahead: Callable[[list[int]], None]
 ) -> Iterator[tuple[int, float]]:
-    """Yield the versions and scores; `ahead` is given the entities of some of them before these are."""
+    """Yield the versions and scores in parts; `ahead` gets the entities of a part before it is yielded."""
     left, many = iter(scores), _AHEAD
     while some := list(islice(left, many)):
         ahead([index.v_ent[ver] for ver, _ in some])
@@ -292,7 +292,7 @@ def announced(
 def best(
     scores: Iterable[tuple[int, float]], index: Index, most: int, weigh: Weigh | None
 ) -> list[tuple[int, float]]:
-    """Return the entities of the best versions, with their scores, each multiplied by the thing's weight. A weight is at most 1, so those that cannot win are not
+    """Return the entities of the best versions, with scores multiplied by the things' weights. A weight is at most 1, so versions that cannot win are not
     weighed."""
     v_ent, names = index.v_ent, index.names
     best: list[float] = []

@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass
 class Source:
-    """The index of one store, and the bodies that its places name."""
+    """The index of one store, and the bodies to which its places refer."""
 
     index: Index
     journal: Ledger
-    # bodies of the open transaction: place -1 is the first
+    # bodies of the open transaction; place -1 is the first
     pending: list[bytes] = field(default_factory=list, kw_only=True)
 
     @property
     def state(self) -> Hashable:
-        """Return what a copy of this is of: versions have other numbers under another state."""
+        """Return the identity of this state: in another state versions have other numbers."""
         return self.index
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
-        """Return a body by its place; one that has no place, or that does not hold those bytes, is empty."""
+        """Return a body by its place. Return {} if there is no place, or if the body does not contain the bytes `holding`."""
         if length == 0:
             return {}
         raw = self.raw(pos, length)
         return orjson.loads(raw) if holding in raw else {}
 
     def bodies(self, places: Sequence[tuple[int, int]]) -> list[Json]:
-        """Return bodies by their places and lengths, read at once; one that has no place is empty."""
+        """Return bodies by their places and lengths, read together; {} for one without a place."""
         read = self.journal.raws(pos for pos, length in places if length and pos >= 0)
         return [
             orjson.loads(self.pending[-pos - 1] if pos < 0 else read[pos]) if length else {}

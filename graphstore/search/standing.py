@@ -1,4 +1,4 @@
-"""What stands at a coordinate, as a mask over all versions."""
+"""Record what stands at a coordinate, as a mask over all versions."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """The version of each thing that stands at (valid, tx), and the valid time [since, until) around it in which this is so."""
+    """Holds the version of each thing that stands at (valid, tx), and the range [since, until) of valid time around it in which this does not change."""
 
     __slots__ = ("_words", "alive", "ops", "planned", "since", "until", "version_of")
 
     def __init__(self, ops: int) -> None:
         import numpy as np
 
-        self.ops = ops  # operations known
+        self.ops = ops  # the number of known operations
         self.since, self.until = -OPEN, OPEN + 1
         self.version_of: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # by entity; -1: it does not stand
         self.alive: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # by version: whether it stands
         self.planned: dict[int, int] = {}  # the versions that begin later, and the thing of each
-        self._words = -1  # of all that stands; -1: not counted
+        self._words = -1  # words of all that stands; -1: not counted
 
     def count(self) -> int:
-        """Return how many things stand."""
+        """Return the number of things that stand."""
         import numpy as np
 
         return int(np.count_nonzero(self.alive))
@@ -41,7 +41,7 @@ class Standing:
         return self._words / max(self.count(), 1)
 
     def copy(self) -> Standing:
-        """Return one that can follow what was written while other threads go on with this one."""
+        """Return a copy to be brought up to date, while other threads use this one."""
         twin = Standing(self.ops)
         twin.since, twin.until = self.since, self.until
         twin.version_of, twin.alive = self.version_of.copy(), self.alive.copy()
@@ -49,7 +49,7 @@ class Standing:
         return twin
 
     def plans(self) -> NDArray[np.bool_]:
-        """Return a mask over all versions: those of things that do not stand, and begin later than what the store knew."""
+        """Return a mask over all versions: true for those of things that do not stand yet and begin after everything known."""
         import numpy as np
 
         mask = np.zeros(len(self.alive), dtype=bool)
@@ -57,7 +57,7 @@ class Standing:
         return mask
 
     def grow_to(self, versions: int, entities: int) -> None:
-        """Extend to so many versions and things, with the same standing."""
+        """Extend to this many versions and things; the new ones do not stand."""
         import numpy as np
 
         if (more := versions - len(self.alive)) > 0:
@@ -66,7 +66,7 @@ class Standing:
             self.version_of = np.concatenate([self.version_of, np.full(more, -1, dtype=np.int32)])
 
     def narrow(self, start: Instant, stop: Instant, valid: Instant) -> None:
-        """Note that something changes at these two instants, at one side of `valid` each or both."""
+        """Narrow [since, until) by two instants at which something changes, each on either side of `valid`."""
         for bound in (start, stop):
             if bound > valid:
                 self.until = min(self.until, bound)

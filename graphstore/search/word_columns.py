@@ -1,4 +1,4 @@
-"""The words of the versions that are not sealed yet: a list of terms in the order they were said, small enough to be scanned."""
+"""Hold the words of the versions that are not sealed yet: a list of terms in reading order, small enough to be scanned."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Posting(NamedTuple):
-    """The versions that say a term, ascending, and how often each does."""
+    """The versions that contain a term, in ascending order, and how often each does."""
 
     versions: Numbers
     times: Numbers
 
 
 class _Numbers(dict[str, int]):
-    """Terms with their numbers, given out as they are met."""
+    """Numbers terms in the order in which they first occur."""
 
     def __missing__(self, term: str) -> int:
         found = self[term] = len(self)
@@ -30,7 +30,7 @@ class _Numbers(dict[str, int]):
 
 
 class FreshWords:
-    """The terms of the versions from number `first` on, as they are said."""
+    """Holds the terms of the versions from number `first` on, in reading order."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -38,13 +38,13 @@ class FreshWords:
         self.said, self.owners, self.lengths = array("I"), array("I"), array("I")
 
     def add(self, terms: list[str]) -> None:
-        """The terms of the next version."""
+        """Add the terms of the next version."""
         self.said.extend(map(self.numbers.__getitem__, terms))
         self.owners.extend(repeat(self.first + len(self.lengths), len(terms)))
         self.lengths.append(len(terms))
 
     def posting(self, term: str) -> Posting | None:
-        """Return where a term is; None where it is nowhere."""
+        """Return the versions that contain a term; None if there are none."""
         import numpy as np
 
         number = self.numbers.get(term)
@@ -54,12 +54,12 @@ class FreshWords:
         return Posting(*np.unique(owners, return_counts=True))
 
     def beginning(self, term: str) -> Iterable[str]:
-        """Return the terms that begin so."""
+        """Return the terms that begin with `term`."""
         return (each for each in self.numbers if each.startswith(term))
 
 
 def together(postings: list[Posting]) -> Posting | None:
-    """Return the postings of several forms of one word: each version once, with the form it says most often."""
+    """Merge the postings of several forms of a word: each version once, with its most frequent form."""
     import numpy as np
 
     if len(postings) < 2:
