@@ -1,4 +1,4 @@
-"""Small answers for the pages that the server serves: changes along the two clocks, a thing with its surroundings, causes laid out in time.
+"""Small answers for the pages that the server serves: changes along the two clocks, a thing with its surroundings, causes placed in time.
 
 Each answer is bounded, regardless of the size of the store.
 """

@@ -160,7 +160,7 @@ class MessageRows:
         return [event.number for event in self._point.rows(TRACE_EVENTS, trace=trace_id)]
 
     def traces(self) -> list[str]:
-        """Return the ids of the traces of which something had begun here, in the order in which they were first known."""
+        """Return the ids of the traces in which something happened by then, in the order in which they were first known."""
         return [row.trace for row in self._point.rows(TRACES)]
 
 

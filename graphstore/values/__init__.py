@@ -1,1 +1,1 @@
-"""Values: periods, models, the vocabulary of links, checks of input, text. Pure: it knows errors and nothing of a store."""
+"""Values: periods, models, the vocabulary of links, checks of input, text. Pure: they depend on errors and on no store."""

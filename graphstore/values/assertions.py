@@ -1,7 +1,6 @@
-"""What a description speaks of, and what it says of that: two that speak of the same and say different values seem to disagree.
+"""Extract what a description asserts: a subject and a value. Two assertions with the same subject and different values seem to disagree.
 
-They speak of the same when both are values of one slot, of one field of one subject, or of one topic tag. Words that both happen to use make
-nothing the same: facts of many projects are alike in wording.
+The subject is a slot, a field of a subject, or a topic tag. Shared words do not make subjects equal: facts of different projects use the same words.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from graphstore.values.sentences import Frame, Making, frames, is_named, makes, 
 
 RECORDS = frozenset({"session", "segment"})
 """Kinds of node that record what was done: two similar ones do not contradict each other."""
-DECISION = "decision"  # the name under which a link's metadata keeps what was decided
+DECISION = "decision"  # the name in a link's metadata under which the decision is stored
 
 _VALUE_WORDS = 6  # a longer text in a field is prose
-_FIELDS_MOST = 6  # of a content that a tag alone names
+_FIELDS_MOST = 6  # fields of a content whose only subject is a tag
 _BARE = re.compile(r"\W*(?:[\w./+-]+|\w+[A-ZА-ЯЁ]\w*\s+\w+)\W*")
-"""A statement that is a mere value: a word, or a name like `JWT` and a word."""
+"""A statement that is only a value: a word, or a name like `JWT` and a word."""
 _BRACKETS = re.compile(r"\([^()]*\)")
 _DEPTH = 3
 
@@ -46,7 +45,7 @@ _TELLING = _set(
     "kind type confidence score weight priority hash digest reason why note comment description summary detail details context message example text says "
     "statement thought claim"
 )
-"""Fields about the telling, not about the subject."""
+"""Fields about the statement, not about the subject."""
 _PREDICATES = ("predicate", "property", "attribute", "field", "relation")
 _OBJECTS = ("value", "object")
 _MANY = _set(
@@ -61,21 +60,21 @@ _STATUS = _set(
     "decision decided implemented done todo wip idea question bug fix fixed note notes important urgent draft final current planned old obsolete "
     "deprecated review evidence fact task plan resolved open closed решение решено реализовано готово задача вопрос идея баг заметка важно черновик"
 )
-"""Tags that say what a statement is, and name no topic."""
+"""Tags that classify a statement and do not name a topic."""
 _FACTUAL = _set("fact evidence decision claim statement belief preference setting")
-"""Kinds whose mere words are values: what is of another kind may just have a name."""
+"""Kinds whose single words are values: a node of another kind may just have a name."""
 _UNASSERTED = _set("task plan question goal todo idea proposal hypothesis summary message chunk")
-"""Kinds that say what is wanted, asked or summed up."""
+"""Kinds for what is wanted, asked or summarized."""
 
 
 _RECORDED = _set(
     "log run visit event measurement metric sample entry order payment transaction request commit build deploy report record observation result activity"
 )
-"""Kinds of record: each is of an occasion, so the next one may say otherwise."""
+"""Kinds of records: each is about one occasion, so the next one may differ."""
 
 
 class Assertion(NamedTuple):
-    """A value, of what. `renews`: it may disagree with an earlier one; of how a thing is done, only what says that it changed."""
+    """A value and its subject (`of`). `renews`: it may disagree with an earlier one. Of how a thing is done, only a statement that it changed does."""
 
     of: tuple[str, ...]
     value: str
@@ -85,7 +84,7 @@ class Assertion(NamedTuple):
 def assertions(
     kind: str, key: str | None, content: Mapping[str, Any], text: str | None, tags: Iterable[str] = ()
 ) -> list[Assertion]:
-    """Return what a description says, the surest first: of its slot, of fields of its subject, of its topics, of how something is done."""
+    """Return the assertions of a description, surest first: of its slot, of fields of its subject, of its topics, and of how something is done."""
     found = [] if key is None else [Assertion(("slot", _topic(key)), sameness.statement(content, text))]
     if kind in _UNASSERTED:
         return found
@@ -108,12 +107,12 @@ def assertions(
 
 
 def _topic(key: str) -> str:
-    """Return the slot of a key over time: `auth_v1` and `auth_v2` are versions of one topic."""
+    """Return the topic of a key: `auth_v1` and `auth_v2` are versions of one topic."""
     return version_of(key)[0] or key
 
 
 def disagreement(newer: Iterable[Assertion], older: Collection[Assertion]) -> Assertion | None:
-    """Return the first assertion of the newer description that the older one says otherwise, or None."""
+    """Return the first assertion of the newer description with which the older one disagrees, or None."""
     for one in newer:
         for other in older:
             if disagree(one, other):
@@ -122,12 +121,12 @@ def disagreement(newer: Iterable[Assertion], older: Collection[Assertion]) -> As
 
 
 def disagree(newer: Assertion, older: Assertion) -> bool:
-    """Return True if the newer assertion speaks of the same as the older one, with another value."""
+    """Return True if the newer assertion has the same subject as the older one and another value."""
     return newer.of == older.of and newer.renews and different(newer.value, older.value)
 
 
 def different(one: str, other: str) -> bool:
-    """Return True if two values cannot be one: neither says the same, nor the same more exactly (`JWT`, `JWT tokens`)."""
+    """Return True if two values exclude each other: they differ, and neither is a more exact form of the other (`JWT`, `JWT tokens`)."""
     if one == other or sameness.same(one, other):
         return False
     first, second = sameness.tokens(one), sameness.tokens(other)
@@ -136,7 +135,7 @@ def different(one: str, other: str) -> bool:
 
 
 def about(of: tuple[str, ...]) -> str:
-    """Return what an assertion speaks of, for people."""
+    """Return the subject of an assertion as text for people."""
     what, *rest = of
     if what == "slot":
         return f"slot {rest[0]}"
@@ -151,10 +150,10 @@ def about(of: tuple[str, ...]) -> str:
 
 
 def _of_fields(kind: str, content: Mapping[str, Any], topics: list[str]) -> Iterator[Assertion]:
-    """Yield the single values of a content, by its subject; of one without a subject by its topics, if it differs in that field alone."""
+    """Yield an assertion for each single-valued field of a content, by its subject. Without a subject use its topics, if it differs in that field only."""
     subject, values, sure = _parts(content)
     if subject and not (sure or kind in _FACTUAL):
-        return  # of a person or a project there is much to record that is no fact of theirs
+        return  # nodes about a person or a project contain much that is not a fact about them
     if subject:
         for path, value in values.items():
             yield Assertion(("field", kind, path, *subject), value)
@@ -165,7 +164,7 @@ def _of_fields(kind: str, content: Mapping[str, Any], topics: list[str]) -> Iter
 
 
 def _parts(content: Mapping[str, Any]) -> tuple[list[str], dict[str, str], bool]:
-    """Return the subject of a content, the most telling field first, its other single values by path, and whether it names a subject as such."""
+    """Return the subject of a content, most telling field first; its other single values by path; and whether it has an explicit subject."""
     ranked: dict[int, dict[str, str]] = {0: {}, 1: {}, 2: {}}
     values: dict[str, str] = {}
     for path, value in _flat(content):
@@ -180,7 +179,7 @@ def _parts(content: Mapping[str, Any]) -> tuple[list[str], dict[str, str], bool]
     if values:
         named = _named(subjects) + _named(things)
         return ([*named, *_named(qualifiers)] if named else []), _single(values), bool(subjects)
-    if subjects:  # one of the others is then what is said of it
+    if subjects:  # then one of the other fields is the value
         return (
             _named(subjects),
             _single(things | qualifiers) if len(things) + len(qualifiers) == 1 else {},
@@ -194,7 +193,7 @@ def _named(fields: dict[str, str]) -> list[str]:
 
 
 def _told(values: dict[str, str]) -> dict[str, str]:
-    """Return the values, those of a triple (`{"predicate": "port", "value": 80}`) under the name it gives."""
+    """Return the values; a triple (`{"predicate": "port", "value": 80}`) becomes a field with the name of its predicate."""
     predicate = next((name for name in _PREDICATES if name in values), None)
     object = next((name for name in _OBJECTS if name in values), None)
     if predicate is None or object is None:
@@ -212,10 +211,10 @@ def _is_value(value: str) -> bool:
 
 
 def _is_many(path: str, value: str) -> bool:
-    """Return True if a field is one that a subject has several of: a verb or a plural (`uses`, `files`), unless it counts them."""
+    """Return True if a subject may have several of a field: a verb or a plural (`uses`, `files`), unless it is a count."""
     name = path.rpartition(".")[2].lower()
     if name.endswith("_by") and name not in _OWNED:
-        return True  # done by somebody, and again by somebody else
+        return True  # done by one person, and again by another
     if name in _SINGULAR or value in ("true", "false") or any(char.isdigit() for char in value):
         return name in _MANY
     return (

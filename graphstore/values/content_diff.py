@@ -1,4 +1,4 @@
-"""The difference between two contents, as paths a person can read: `content.summary`, `lessons.model[0]`."""
+"""Compute the difference between two contents, with readable paths: `content.summary`, `lessons.model[0]`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from graphstore.values.findings import FieldChange
 
 
 def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:
-    """Return every leaf that was added, removed or changed, in the order of `old` then of what is only in `new`.
+    """Return every leaf that was added, removed or changed, in the order of `old`, then of what is only in `new`.
 
-    1 and 1.0 are equal, True and 1 are not: JSON keeps them apart.
+    1 and 1.0 are equal; True and 1 differ, as in JSON.
     """
     if isinstance(old, dict) and isinstance(new, dict):
         return _objects(old, new, path)
@@ -22,7 +22,7 @@ def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:
 
 
 def same(old: Any, new: Any) -> bool:
-    """Return True if two contents differ in nothing."""
+    """Return True if two contents do not differ."""
     return bool(old == new) and not diff(old, new)
 
 

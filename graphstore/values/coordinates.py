@@ -1,7 +1,7 @@
-"""Times as a caller gives them: one reader for Python, HTTP, the command line, MCP and the shell. Pure: the present and the names are given.
+"""Read times as callers give them, in the same way for Python, HTTP, the command line, MCP and the shell. Pure: the present and the names are arguments.
 
-A text is an ISO 8601 date, month or instant, a word (`now`, `today`, `yesterday`), a whole number of units before now (`7d`), or the name of
-a snapshot. What could be read in two ways is refused.
+A text is an ISO 8601 date, month or instant, a word (`now`, `today`, `yesterday`), a whole number of units before now (`7d`), or the name of a snapshot. An
+ambiguous text is refused.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from graphstore.values.models import Snapshot
 from graphstore.values.period import BEGINNING, EDGES, Instant, TimeLike, exactly, instant
 
 OPEN: Final = "open"
-"""As a `valid_to`: an open end, also for what has ended. Left out, the end is what the verb makes of it."""
+"""As a `valid_to`: an open end, also for what has ended. Without it the verb determines the end."""
 Axis = Literal["valid", "tx"]
 Names = Callable[[], Iterable[Snapshot]]
-"""Gives the snapshots whose names may stand for a time."""
+"""Returns the snapshots whose names may be used as times."""
 
 UNITS = {"m": ("minute", 60), "h": ("hour", 3600), "d": ("day", 86_400), "w": ("week", 604_800)}
-"""The units of an age: its noun, and its seconds."""
+"""The units of an age: noun and seconds of each."""
 AGE = re.compile(r"([0-9]{1,9})([mhdw])\Z")
 FORMS = (
     "Give a date ('2026-01-30'), a month ('2026-01'), an ISO 8601 instant ('2026-01-30T12:00:00Z'), now, today, yesterday, "
@@ -30,12 +30,12 @@ FORMS = (
 _DAY = 86_400_000_000
 _WORDS = ("now", "today", "yesterday")
 _MONTH = re.compile(r"\d{4}-\d\d\Z")
-# `2026-01…`, `2026W05…`, and digits alone, which ISO 8601 takes for a date as well
+# `2026-01…`, `2026W05…`, and digits only, which ISO 8601 also takes for a date
 _TIME = re.compile(r"[+-]?(\d{4}-\d|\d{4}-?W\d|\d{8}T|\d+\Z)")
 
 
 def looks_like_time(text: str) -> bool:
-    """Return True if a text is, or was meant as, a time, and so can be no name."""
+    """Return True if a text is a time or resembles one, and therefore cannot be a name."""
     word = text.strip().lower()
     return bool(_TIME.match(text.strip()) or AGE.match(text.strip()) or word in _WORDS or word in EDGES)
 
@@ -49,10 +49,9 @@ def resolve(
     axis: Axis = "valid",
     present: Instant | None = None,
 ) -> Instant:
-    """Return the instant that was meant. `what`: the argument's name; `axis`: which time of a snapshot its name stands for.
+    """Return the instant that a value means. `what`: the argument's name; `axis`: the time of a snapshot for which its name stands.
 
-    `present`: what `now` is when it is not the instant that ages count from. Raises InvalidError for anything else, and for a word that is
-    also the name of a snapshot.
+    `present`: the instant of `now` if ages do not count from it. Raises InvalidError for anything else, and for a word that is also the name of a snapshot.
     """
     if not isinstance(value, str):
         return instant(value, what)

@@ -1,11 +1,11 @@
-"""How knowledge loses weight with time: a formula that reads and writes no store.
+"""Compute how knowledge loses weight with time: a formula that neither reads nor writes a store.
 
     life   = half_life · (1 + per_access · log2(1 + accesses)) · (1 + per_link · log2(1 + links))
              · for_importance ^ (2 · importance − 1) · (doubted + (1 − doubted) · confidence)
     weight = floor + (1 − floor) · 2 ^ (−age / life)
 
-So a fresh thing weighs 1 whatever else is known of it, after one life half of what is above the floor is gone, and nothing ever weighs less than the
-floor. What is looked up often, well linked, important and sure lives longer.
+A fresh thing weighs 1, regardless of the other parameters. After one life, half of what is above the floor is gone; no weight is below the floor. Things
+that are often looked up, well linked, important and certain live longer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphstore.errors import InvalidError
 __all__ = ["DAY", "Decay", "weight"]
 
 DAY = 86_400.0
-"""Seconds of a day: ages and half-lives are in days."""
+"""Seconds of a day; ages and half-lives are in days."""
 _NEUTRAL = 0.5
 
 
@@ -55,10 +55,10 @@ class Decay:
         importance: float | None = None,
         confidence: float = 1.0,
     ) -> float:
-        """Return what a thing weighs, from `floor` to 1, the formula being that of the module: less the older, more by everything else.
+        """Return the weight of a thing, from `floor` to 1, by the module's formula.
 
-        `age` in days since it was last affirmed, below 0 as 0; `accesses` and `links` counted; `importance` and `confidence` from 0 to 1. No importance is
-        neither important nor not.
+        `age` is in days since it was last affirmed; below 0 it counts as 0. `accesses` and `links` are counts; `importance` and `confidence` are from 0 to
+        1. Without an importance it is neutral.
         """
         importance = _NEUTRAL if importance is None else importance
         read, tied = 1 + self.per_access * math.log2(1 + accesses), 1 + self.per_link * math.log2(1 + links)
@@ -79,12 +79,12 @@ def weight(
     confidence: float = 1.0,
     **parameters: float,
 ) -> float:
-    """Return what a thing weighs, with the `parameters` of a `Decay`."""
+    """Return the weight of a thing, with the `parameters` of a `Decay`."""
     return Decay(**parameters).weight(age, accesses, links, importance, confidence)
 
 
 def share(value: object) -> float | None:
-    """Return a number from 0 to 1 as it is, None for anything else: a content may hold anything."""
+    """Return a number from 0 to 1 unchanged, None for anything else, since a content may hold anything."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         return None
     return float(value)

@@ -1,4 +1,4 @@
-"""Through which door this process is asked at the moment: Python, the command line, MCP, HTTP. It is never written down; a server remembers it for a while."""
+"""Record the door by which this process is called at the moment: Python, the command line, MCP, HTTP. It is never stored; a server remembers it for a while."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import NamedTuple
 
 
 class Signer(NamedTuple):
-    """Names who writes by a token of a name: that name, and the author that the request gives."""
+    """The writer behind a named token: the token's name, and the author that the request gives."""
 
     name: str
     asked: str | None = None
 
 
 SIGNER: ContextVar[Signer | None] = ContextVar("signer", default=None)
-"""Whose token a request shows, if that has a name."""
+"""The signer of a request, if its token has a name."""
 
 SIGNED = "graphstore.signed"
-"""Under which name a request of ASGI has the name of its token."""
+"""The key in an ASGI request under which the name of its token is."""
 
 DOOR: ContextVar[str] = ContextVar("door", default="python")
 AGENT = "graphstore-"
-"""How a client of ours begins the User-Agent of its writes; its door follows."""
+"""The beginning of the User-Agent with which our clients write; their door follows."""
 
 
 @contextmanager
 def through(door: str, signer: Signer | None = None) -> Iterator[None]:
-    """Within the block this thread, or this task, is asked through a door, by a token of a name if `signer` is given."""
+    """Mark this thread or task, within the block, as called by a door, and by a named token if `signer` is given."""
     before, signed = DOOR.set(door), SIGNER.set(signer)
     try:
         yield
@@ -38,7 +38,7 @@ def through(door: str, signer: Signer | None = None) -> Iterator[None]:
 
 
 def door_of(user_agent: str) -> str:
-    """Return the door of who sends this User-Agent: what a client of ours says, a browser, or some program that speaks HTTP."""
+    """Return the door of a User-Agent: the one that our client names, a browser, or any program that uses HTTP."""
     if user_agent.startswith(AGENT):
         said = user_agent.removeprefix(AGENT)
         return said if said in ("python", "cli", "mcp", "server") else "http"

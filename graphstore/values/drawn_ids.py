@@ -1,4 +1,4 @@
-"""Ids that the store chooses: drawn at random, or given again where what was done once is done once more."""
+"""Ids that the store chooses: drawn at random, or reused when an operation is replayed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Sentence = tuple[str, str, str]  # source, kind, target
 
 
 class _Given(NamedTuple):
-    """The ids to be given again: in order, and those of links by what they say."""
+    """Holds the ids to be reused: in order, and those of links by their sentence."""
 
     names: list[str]
     links: Mapping[Sentence, str] | None
@@ -22,7 +22,7 @@ _noted: ContextVar[list[str] | None] = ContextVar("_noted", default=None)
 
 
 def drawn(make: Callable[[], str], known: Container[str], sentence: Sentence | None = None) -> str:
-    """Return an id that nothing has, such as `make` gives. `sentence`: what a link says."""
+    """Return an unused id, such as `make` returns. `sentence`: source, kind and target of a link."""
     given = _again.get()
     if given is not None:
         name = make()
@@ -43,8 +43,8 @@ def drawn(make: Callable[[], str], known: Container[str], sentence: Sentence | N
 
 @contextmanager
 def given(names: Iterable[str], links: Mapping[Sentence, str] | None = None) -> Iterator[None]:
-    """Have ids of the same form drawn from these, in their order, as long as there are any. `links`: the ids of links by what they say, if they
-    are not among the names."""
+    """Reuse these ids, in order, for ids of the same form drawn in the block, as long as there are any. `links`: ids of links by their sentence, if they are
+    not among the names."""
     token = _again.set(_Given(list(names), links))
     try:
         yield
@@ -54,7 +54,7 @@ def given(names: Iterable[str], links: Mapping[Sentence, str] | None = None) -> 
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """The ids that are drawn in the block, in their order."""
+    """Return a block that collects the ids drawn in it, in order."""
     names: list[str] = []
     token = _noted.set(names)
     try:

@@ -1,4 +1,4 @@
-"""The fields of an event's body, in one table: what a caller gives, what the journal keeps, what tables and files have as columns."""
+"""The fields of an event's body in one table: what callers give, what the journal stores, and the columns of tables and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 
 class EventField(NamedTuple):
-    """`absent`: what is read where the body does not have it. `of_message`: an event with it is a message."""
+    """A field of an event's body. `absent`: the value that is read if the body lacks it. `of_message`: an event with it is a message."""
 
     name: str
     kind: Literal["text", "truth", "json"] = "text"
@@ -35,21 +35,21 @@ BODY = (
 """In the order of the columns."""
 
 SPAN_IDS = ("trace_id", "span_id", "parent_span_id")
-"""The place of an event in its trace."""
+"""The fields that place an event in its trace."""
 EVENT_TEXTS = tuple(field.name for field in BODY if field.kind == "text" and field.absent is None)
 """Texts that an event may have."""
 MESSAGE_TEXTS = tuple(field.name for field in BODY if field.of_message and field.kind == "text")
 """Texts that make an event a message."""
 ENDED_AT = "ended_at"
-"""When the span of an event ended, kept in its metadata as ISO 8601 text."""
+"""The end of an event's span, stored in its metadata as ISO 8601 text."""
 EVENT_FIELDS = ("type", "description", "id", "occurred_at", "source", "origin", "agent", "related_to", "metadata",
                 "fingerprint", *SPAN_IDS, ENDED_AT, "authorized", *MESSAGE_TEXTS)  # fmt: skip
-"""What a caller may give, in the order of the messages that list it."""
+"""The fields that a caller may give, in the order in which messages list them."""
 
 OF_AN_OCCURRENCE = ("description", "source", "metadata")
-"""What each occurrence of an event says for itself."""
+"""The fields that each occurrence of an event has itself."""
 
 
 def differing(first: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    """Return what an occurrence says otherwise than the first report of its event."""
+    """Return the fields in which an occurrence differs from the first report of its event."""
     return {name: body.get(name) for name in OF_AN_OCCURRENCE if body.get(name) != first.get(name)}

@@ -1,7 +1,7 @@
-"""Which files may be read: any, unless reading is held to some folders, as it is for calls that come from another process.
+"""Restrict which files may be read: any, or only those below some folders, as for calls from another process.
 
-Below such a folder no symbolic link is followed, and only regular files are opened. Each part of a path is opened from the one before, so that nobody
-can put a link in its place between the look and the reading. Windows cannot open so: there the path is looked at before and after.
+Below such a folder no symbolic link is followed, and only regular files are opened. Each part of a path is opened relative to the one before, so that it
+cannot be replaced with a link between check and use. Windows has no such open: there the path is checked before and after.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PLAIN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NO
 
 @contextmanager
 def held_to(*folders: Path, names: Mapping[Path, str] = MappingProxyType({})) -> Iterator[None]:
-    """Within the block this thread reads only what is below these folders: of none, nothing. They are absolute, and without links themselves.
+    """Restrict this thread, within the block, to reading below these folders; without folders it may read nothing. They must be absolute paths without links.
 
-    `names`: what copies are called, by their paths.
+    `names`: the displayed names of copies, by their paths.
     """
     before, named = _folders.set(folders), _names.set(names)
     try:
@@ -37,7 +37,7 @@ def held_to(*folders: Path, names: Mapping[Path, str] = MappingProxyType({})) ->
 
 
 def called(path: Path) -> str:
-    """Return what a file is known by: its path, and of a copy that of what was copied."""
+    """Return the displayed name of a file: its path, or for a copy that of the original."""
     for copy, name in _names.get().items():
         if path == copy:
             return name
@@ -58,7 +58,7 @@ def is_file(path: Path) -> bool:
 
 
 def opened(path: Path, buffering: int = -1) -> BufferedReader:
-    """Return a file, opened to read. Raises OSError: PermissionError for one that is out of reach."""
+    """Open a file to read it. Raises OSError: PermissionError for one outside of the folders."""
     folders = _folders.get()
     if folders is None:
         return cast(BufferedReader, open(path, "rb", buffering=buffering))
@@ -76,7 +76,7 @@ def opened(path: Path, buffering: int = -1) -> BufferedReader:
 
 
 def parts_below(folder: Path, path: Path) -> tuple[str, ...] | None:
-    """Return the names that lead from a folder to a path, which may be relative to it; None where it does not lie below by its name."""
+    """Return the names that lead from a folder to a path, which may be relative to it; None if the path is not below it by name."""
     if path.anchor and not path.is_absolute():  # on Windows: relative to another drive, or to the root of one
         return None
     try:
@@ -87,7 +87,7 @@ def parts_below(folder: Path, path: Path) -> tuple[str, ...] | None:
 
 
 def _by_path(place: Path) -> int:
-    """Return a descriptor of what a path leads to without a link on the way, as it was before and after it was opened. Raises OSError."""
+    """Return a descriptor of a file, if its path has no link before and after the file is opened. Raises OSError."""
     _refuse_links(place)
     fd = os.open(place, _PLAIN)
     try:
@@ -104,7 +104,7 @@ def _refuse_links(place: Path) -> None:
 
 
 def below(folder: Path | int, parts: tuple[str, ...]) -> int:
-    """Return a descriptor of what these names lead to from a folder: a regular file or a folder, and no link on the way. Raises OSError."""
+    """Return a descriptor of the regular file or folder to which these names lead from a folder, without links on the way. Raises OSError."""
     if sys.platform == "win32":
         raise NotImplementedError("Windows opens no file from the descriptor of a folder")
     if isinstance(folder, int):
@@ -114,7 +114,7 @@ def below(folder: Path | int, parts: tuple[str, ...]) -> int:
     try:
         for name in parts:
             looked = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
-            if not (stat.S_ISREG(looked) or stat.S_ISDIR(looked)):  # to open a device may do something
+            if not (stat.S_ISREG(looked) or stat.S_ISDIR(looked)):  # opening a device may have effects
                 raise PermissionError(f"{name} is neither a file nor a folder")
             at, before = os.open(name, _PLAIN, dir_fd=at), at
             os.close(before)

@@ -1,4 +1,4 @@
-"""A pause of garbage collection, where it only costs time."""
+"""Pause garbage collection where it only costs time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MANY = 10_000  # containers
 
 @contextmanager
 def no_collecting() -> Iterator[None]:
-    """Pause garbage collection while containers are made that all stay: where they are millions, scanning them repeatedly would cost most."""
+    """Pause garbage collection while many containers are created that all stay: with millions, repeated scans would take most of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -19,7 +19,7 @@ def no_collecting() -> Iterator[None]:
     finally:
         if was:
             if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
-                # so many that were made meanwhile count as old: else all of them are scanned twice before they do
+                # The new containers count as old at once; otherwise all are scanned twice before they do.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -21,12 +21,12 @@ Thing = Node | Event
 
 ORIGINS = ("agent", "system")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
+# Dates, dataclasses and subclasses would change their type in JSON: they are refused, not converted.
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
 def text_of(what: str, value: Any, *, empty: bool = False) -> str:
-    """Return the checked text. Raises InvalidError for what is no text, blank (unless `empty`), or cannot be written as UTF-8."""
+    """Return the checked text. Raises InvalidError if it is not a str, is blank (unless `empty`), or cannot be encoded as UTF-8."""
     if not isinstance(value, str):
         raise InvalidError(f"{what} {value!r} is no text. Give a str.")
     if not empty and (not value or value.isspace()):
@@ -42,7 +42,7 @@ def text_of(what: str, value: Any, *, empty: bool = False) -> str:
 
 
 def printable(what: str, text: str) -> str:
-    """Return the text. Raises InvalidError where it holds control characters."""
+    """Return the text. Raises InvalidError if it holds control characters."""
     if _CONTROL.search(text):
         raise InvalidError(f"{what} {text!r} holds control characters. Use printable text.")
     return text
@@ -54,8 +54,8 @@ def optional_text(what: str, value: Any) -> str | None:
 
 
 def json_object(what: str, value: Any) -> Json:
-    """Return the checked JSON object. Raises InvalidError naming what JSON cannot hold."""
-    if type(value) is dict:  # asked first: what Mapping is takes an abstract class long to say
+    """Return the checked JSON object. Raises InvalidError that names what JSON cannot hold."""
+    if type(value) is dict:  # checked first: isinstance with the abstract class Mapping is slow
         plain = value
     elif isinstance(value, Mapping):
         plain = dict(value)
@@ -77,7 +77,7 @@ _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def may_hold_long_number(raw: bytes) -> bool:
-    """Return True if 18 digits follow each other in a JSON text: no shorter number is beyond 64 bits."""
+    """Return True if a JSON text has 18 digits in a row: no shorter number exceeds 64 bits."""
     return b"0" * 18 in raw.translate(_DIGITS)  # a tenth of the time of a regular expression in a long text
 
 
@@ -89,9 +89,9 @@ def _within_64_bits(text: str) -> int:
 
 
 def json_read(what: str, text: str | bytes, *, kept: bool = False) -> Any:
-    """Return what a JSON text says. Numbers are read as they are written: one beyond 64 bits is not rounded, and is refused where it would be kept.
+    """Parse a JSON text. Numbers are read exactly: one beyond 64 bits is not rounded, and is refused later if it is to be stored.
 
-    `kept`: refuse it here. Raises InvalidError for what is no JSON, with the place, and for an object with a name twice.
+    `kept`: refuse it here. Raises InvalidError for invalid JSON, with the place, and for an object with a repeated name.
     """
     try:
         raw = text.encode() if isinstance(text, str) else text
@@ -111,20 +111,20 @@ def json_read(what: str, text: str | bytes, *, kept: bool = False) -> Any:
 
 
 def may_lack_a_name(raw: bytes, found: Any) -> bool:
-    """Return True if a JSON text can have an object with a name twice, of which what was read has the last. Where it has not, it is rarely so."""
+    """Return True if a JSON text may have an object with a repeated name, of which the parsed value keeps only the last. False positives are rare."""
     colons = raw.count(b":")
     if colons < 2:
         return False
-    if b"\\u003a" in raw or b"\\u003A" in raw:  # colons as well
+    if b"\\u003a" in raw or b"\\u003A" in raw:  # colons too
         return True
     try:
-        return colons != orjson.dumps(found).count(b":")  # what is lost has one at least
+        return colons != orjson.dumps(found).count(b":")  # a lost pair has at least one
     except TypeError:  # nested deeper than orjson writes
         return True
 
 
 def distinct(what: str) -> Callable[[list[tuple[str, Any]]], Json]:
-    """Makes objects of their names and values. It raises InvalidError for a name that comes twice in one."""
+    """Return a function that builds an object from names and values, and raises InvalidError for a repeated name."""
 
     def object_of(pairs: list[tuple[str, Any]]) -> Json:
         found = dict(pairs)
@@ -137,7 +137,7 @@ def distinct(what: str) -> Callable[[list[tuple[str, Any]]], Json]:
 
 
 def json_or_text(what: str, text: str) -> Any:
-    """Return what a text says where it is JSON, else the text. Raises InvalidError as `json_read`."""
+    """Return the value of a text that is JSON, else the text itself. Raises InvalidError as `json_read` does."""
     try:
         orjson.loads(text)
     except ValueError:
@@ -146,7 +146,7 @@ def json_or_text(what: str, text: str) -> Any:
 
 
 def _refuse_changed(what: str, value: Any) -> None:
-    """Raise InvalidError for a part that JSON would silently turn into something else: NaN, a UUID, an enum. A tuple is a list."""
+    """Raise InvalidError for a part that JSON would silently convert: NaN, a UUID, an enum. Tuples count as lists."""
     if isinstance(value, dict):
         parts: Iterable[Any] = value.values()
     elif isinstance(value, (list, tuple)):
@@ -167,23 +167,23 @@ def _refuse_changed(what: str, value: Any) -> None:
 
 
 def brief(value: Any) -> str:
-    """Return the repr of a value, cut to 60 characters: what a refusal quotes of it."""
+    """Return the repr of a value, cut to 60 characters, for an error message."""
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
 def read_once(value: Any) -> Any:
-    """Return a list of what an iterator gives, since it is read more than once; anything else as it is."""
+    """Return a list of an iterator's items, since they are read more than once; return anything else unchanged."""
     return list(value) if hasattr(value, "__next__") else value
 
 
 def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) -> Json:
-    """Return the body of a node's version. What is absent is left out."""
+    """Return the body of a node's version. Absent fields are left out."""
     return {"content": json_object("content", content), **description(text, tags, trigger, source)}
 
 
 def description(text: Any, tags: Any, trigger: Any, source: Any) -> Json:
-    """Return the fields of a version beside its content. Absent ones are left out."""
+    """Return the fields of a version except its content. Absent ones are left out."""
     body: Json = {}
     if text is not None:
         body["text"] = text_of("text", text, empty=True)
@@ -197,7 +197,7 @@ def description(text: Any, tags: Any, trigger: Any, source: Any) -> Json:
 
 
 def tags_of(tags: Any) -> list[str]:
-    """Return the tags, each once, in order. Raises InvalidError for what is no list of text."""
+    """Return the tags in order without repeats. Raises InvalidError if they are not a list of text."""
     if type(tags) is not list and (isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable)):
         raise InvalidError(f"tags {tags!r} is no list. Give a list of text, such as [{tags!r}].")
     return list(dict.fromkeys([text_of("tag", tag) for tag in tags]))
@@ -206,9 +206,9 @@ def tags_of(tags: Any) -> list[str]:
 def event_of(
     type: Any, description: Any, origin: Any, metadata: Any, authorized: Any = None, **texts: Any
 ) -> tuple[str, Json]:
-    """Return the type and the body of an event, with its fingerprint. What is absent is left out.
+    """Return the type and the body of an event, with its fingerprint. Absent fields are left out.
 
-    A message has no fingerprint of its own, and its description may be blank beside a medium. Raises InvalidError that lists the fields an event can have.
+    A message has no fingerprint of its own, and its description may be blank if it has a medium. Raises InvalidError that lists the fields of an event.
     """
     try:
         return _event_of(type, description, origin, metadata, authorized, texts)
@@ -217,7 +217,7 @@ def event_of(
 
 
 def event_fields() -> str:
-    """Return the sentence that names the fields of an event."""
+    """Return the sentence that lists the fields of an event."""
     return f"Fields of an event: {', '.join(EVENT_FIELDS)}."
 
 
@@ -258,13 +258,13 @@ def _event_of(
 
 
 def authorized_of(type: str, body: Json) -> bool | None:
-    """Return True if a message was authorized, true by default; None for an event that is no message."""
+    """Return True if a message was authorized, which is the default; None for an event that is not a message."""
     authorized: bool | None = body.get("authorized", True if type in fingerprints.MESSAGES else None)
     return authorized
 
 
 def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
-    """One id or many, as a list without repeats. A node, event or link may stand for its id."""
+    """Return one id or several as a list without repeats. A node or event may replace its id."""
     if isinstance(value, (str, Node, Event)):
         return [id_of(value)]
     if type(value) is tuple and not value:
@@ -275,7 +275,7 @@ def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
 
 
 def names(what: str, value: str | Iterable[str]) -> list[str]:
-    """One name of a column or many, as a list without repeats."""
+    """Return one column name or several as a list without repeats."""
     several = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else None
     if several is None or not all(isinstance(each, str) for each in several):
         raise InvalidError(f"{what} {value!r} is no name of a column. Give a name, or a list of names.")
@@ -283,7 +283,7 @@ def names(what: str, value: str | Iterable[str]) -> list[str]:
 
 
 def id_of(value: str | Thing) -> str:
-    """Return the id of a node or event; what is none of these is itself."""
+    """Return the id of a node or event; return anything else unchanged."""
     return value.id if isinstance(value, (Node, Event)) else value
 
 
@@ -298,12 +298,12 @@ def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant, r
 
 
 def part(valid_from: TimeLike | None, valid_to: TimeLike | None, read: Read) -> Period:
-    """Return the period of an existing thing to change: by default all of it."""
+    """Return the period in which an existing thing changes: by default all of it."""
     return span(valid_from, valid_to, BEGINNING, read)
 
 
 def whole_number(what: str, value: Any) -> int | None:
-    """Return the checked whole number of at least 1, or None: no limit."""
+    """Return the checked whole number of at least 1, or None for no limit."""
     return None if value is None else at_least_one(what, value, " or None for no limit")
 
 
@@ -313,7 +313,7 @@ def at_least_one(what: str, value: Any, otherwise: str = "") -> int:
 
 
 def whole_within(what: str, value: Any, least: int, most: int | None = None, *, otherwise: str = "") -> int:
-    """Return the checked whole number from `least` to `most`, of None without end. `otherwise`: what else a caller may give."""
+    """Return the checked whole number from `least` to `most`; None for no upper bound. `otherwise`: what else a caller may give."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or value < least or (most is not None and value > most):
         allowed = f"of at least {least}" if most is None else f"from {least} to {most}"

@@ -1,4 +1,4 @@
-"""Keys, and the names that things are compared by: the slot a key names, the topic a key, a tag or a text names."""
+"""Normalize keys, and the names by which things are compared: slots of keys, and topics of keys, tags and texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GAP = re.compile(r"\W+")
 
 
 def topic_name(text: str) -> str:
-    """Return the normal form by which keys, tags and topics are compared: that of a key. What holds no letter or digit is itself."""
+    """Return the normal form by which keys, tags and topics are compared: that of a key. A text without letters and digits stays itself."""
     plain = text.strip().lower()
     if plain.isascii() and plain.isidentifier() and plain[0] != "_" != plain[-1]:
         return plain  # as most are
@@ -19,7 +19,7 @@ def topic_name(text: str) -> str:
 
 
 def slot_name(key: str) -> str:
-    """Return the normal form of a key: lower case, runs of other characters become `_`."""
+    """Return the normal form of a key: lower case, with `_` for runs of other characters."""
     if not isinstance(key, str):
         raise InvalidError(f"key {key!r} is no text.")
     name = re.sub(r"\W+", "_", key.strip().lower()).strip("_")

@@ -1,6 +1,6 @@
-"""The layers of memory as one table: the prefix of each, its time to live, and whether the cap may evict from it.
+"""The table of memory layers: the prefix of each, its time to live, and whether the cap may evict from it.
 
-A chunk's scope and source determine its layer by their prefix, so no layer's prefix ever changes its meaning.
+A chunk's scope and source determine its layer by their prefix, so the prefix of a layer never changes its meaning.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from graphstore.values.period import MICROSECOND, Instant
 CHUNK = "chunk"
 """The kind of memory's nodes."""
 LONGEST = timedelta(days=365_000)
-"""The longest time to live; anything longer has no end."""
+"""The longest time to live."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
 def _within_timedelta(seconds: object) -> object:
-    """Seconds as JSON has them, not above the longest timedelta, which a float rounds up: the store then refuses it in its own words."""
+    """Limit seconds from JSON to the longest timedelta, beyond which a float would overflow; the store then refuses the value with its own message."""
     return min(seconds, 86_399_999_999_999) if isinstance(seconds, int | float) else seconds
 
 
@@ -55,12 +55,12 @@ BUILT_IN: Mapping[str, Layer] = {
 
 
 def table(kept: Json | None) -> dict[str, Layer]:
-    """All layers, by name: the built-in ones, then those a store keeps."""
+    """Return all layers by name: the built-in ones, then those a store defines."""
     return {**BUILT_IN, **{name: _layer(name, fields) for name, fields in (kept or {}).items()}}
 
 
 def of_scope(layers: Mapping[str, Layer], scope: str) -> Layer | None:
-    """Return the layer that a scope or a source belongs to; None for none of these."""
+    """Return the layer to which a scope or a source belongs; None if it is in none of these."""
     prefix = scope[: scope.find(":") + 1]
     return next((layer for layer in layers.values() if layer.prefix == prefix), None)
 
@@ -73,7 +73,7 @@ def over(layer: Layer | None, born: Instant, now: Instant) -> bool:
 def defined(layers: Mapping[str, Layer], layer: Layer) -> dict[str, Layer]:
     """Return the table with one layer added. Adding the same one again changes nothing.
 
-    Raises InvalidError for a layer that cannot be, ConflictError for a name or a prefix that means another one.
+    Raises InvalidError for an invalid layer, ConflictError for a name or a prefix that another layer has.
     """
     _check(layer)
     if layers.get(layer.name) == layer:

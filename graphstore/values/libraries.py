@@ -1,4 +1,4 @@
-"""Libraries of compiled code, loaded whole: an import of one that Ctrl-C cuts short cannot be made again in this process."""
+"""Import compiled libraries completely: an import that Ctrl-C interrupts cannot be repeated in the same process."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import suppress
 from importlib import import_module
 
 DRIVERS = ("kuzu", "ladybug")
-"""One of them can be loaded in a process."""
+"""A process can load one of them."""
 ARROW = ("numpy", "pyarrow.compute")
 HEARS_SIGNALS_EVERY = 0.1
-"""Seconds. A signal that another thread of the process received does not wake the one that waits."""
+"""Seconds. A signal that another thread of the process received does not wake the waiting thread."""
 _loaded: set[str] = set()
 
 
 def load(*names: str) -> None:
-    """Load these modules, and what they load. Ctrl-C is raised at once, and does not cut it short: it goes on beside.
+    """Import these modules and what they import. Ctrl-C raises at once, but the import continues in another thread.
 
-    What is not installed is left out, and a driver where one is loaded: the code that needs it raises an error.
+    Missing modules are skipped, and drivers if one is loaded; the code that needs them raises an error.
     """
     if _loaded.issuperset(names) or threading.current_thread() is not threading.main_thread():
         return
@@ -35,8 +35,8 @@ def load(*names: str) -> None:
 
 
 def _give_back_import_lock() -> None:
-    """Python keeps its lock of imports when a Ctrl-C falls on the step that takes it: then no other thread can ever import."""
-    with suppress(RuntimeError):  # another thread has it, and is importing
+    """Release the import lock if this thread still holds it. A Ctrl-C during its acquisition leaves it locked, and no other thread could ever import."""
+    with suppress(RuntimeError):  # another thread holds it, for an import
         while _imp.lock_held():
             _imp.release_lock()
 

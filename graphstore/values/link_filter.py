@@ -1,4 +1,4 @@
-"""Which links a caller asks for."""
+"""A filter of links by a caller's arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNSAID = 3  # the strength of a link that has none
 
 
 class LinkFilter(NamedTuple):
-    """Says which links are wanted. `kinds` None: all, under their stored names; `turned`: stored kinds requested by their inverse names."""
+    """Selects links. `kinds`: stored names, None for all; `turned`: stored names of kinds that were requested by their inverse names."""
 
     kinds: frozenset[str] | None = None
     turned: frozenset[str] = frozenset()
@@ -23,7 +23,7 @@ class LinkFilter(NamedTuple):
     created_by: str | None = None
 
     def admits(self, strength: int | None, is_inferred: bool, created_by: str) -> bool:
-        """Return True if what was said of a link is wanted. Its kind is not looked at."""
+        """Return True if a link with these properties is selected. Its kind is not checked."""
         return (
             (self.strength is None or (strength or UNSAID) >= self.strength)
             and (self.confidence is None or (self.confidence == "inferred") == is_inferred)

@@ -1,6 +1,5 @@
-"""What draws the values. A value shows itself as text, a picture or a graph and does not know what draws it: the package names that, and it is loaded
-when something is shown first.
-"""
+"""The object that draws values as text, picture or graph. A value does not know what draws it: the package registers that, and it is loaded when a value is
+first shown."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import Any, Protocol
 from graphstore.errors import InvalidError
 
 TableDrawing = Callable[[Sequence[str], Sequence[Sequence[str]], int, Sequence[str]], str]
-"""Draws a table alone, of its columns, its first rows, the number of all of them, and notes."""
+"""Draws a table from its columns, its first rows, the number of all rows, and notes."""
 
 
 class Painter(Protocol):
@@ -33,19 +32,19 @@ _load: Callable[[], Painter] | None = None
 
 
 def use(load: Callable[[], Painter]) -> None:
-    """Let `load` give what draws."""
+    """Register `load`, which returns the painter."""
     global _load
     _load = load
 
 
 def painter() -> Painter:
-    """Return what draws."""
+    """Return the painter."""
     assert _load is not None
     return _load()
 
 
 class Painted:
-    """Something a notebook shows as a picture."""
+    """A value that a notebook shows as a picture."""
 
     __slots__ = ()
 

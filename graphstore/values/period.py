@@ -1,6 +1,6 @@
 """Instants and half-open periods as whole microseconds since 1970 UTC: the only arithmetic of time in the package.
 
-Outside, an instant is an aware `datetime` and an open end is `None`; inside it is an `int` and an open end is `OPEN`.
+In the interface an instant is an aware `datetime` and an open end is `None`; internally it is an `int` and an open end is `OPEN`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ OPEN: Instant = (END_OF_TIME - EPOCH) // MICROSECOND
 BEGINNING: Instant = (_BEGAN - EPOCH) // MICROSECOND
 ALWAYS: Period = (BEGINNING, OPEN)
 EDGES = {"beginning": (BEGINNING, ("valid_from", "since")), "open": (OPEN, ("valid_to", "until"))}
-"""The words for no bound: the instant of each, and the arguments that can be it."""
+"""The words for no bound: the instant of each, and the arguments that accept it."""
 
 
 def instant(value: TimeLike, what: str = "time") -> Instant:
-    """Microseconds since 1970 UTC of an aware datetime, a date (midnight UTC) or ISO 8601 text; of `beginning` and `open` where `what` can be that.
+    """Return the microseconds since 1970 UTC of an aware datetime, a date (midnight UTC) or ISO 8601 text; of `beginning` and `open` if `what` accepts them.
 
-    Raises InvalidError for a naive datetime, for text that is no ISO 8601, and for anything else.
+    Raises InvalidError for a naive datetime, for text that is not ISO 8601, and for anything else.
     """
     if isinstance(value, str):
         edge = EDGES.get(value.strip().lower())
@@ -59,7 +59,7 @@ def instant(value: TimeLike, what: str = "time") -> Instant:
 
 
 def recorded(value: str | datetime) -> Instant:
-    """Return the instant in a line of the journal: what `instant` says, of text in UTC in a third of the time. Raises InvalidError."""
+    """Return the instant in a line of the journal, as `instant` does, but for text in UTC in a third of the time. Raises InvalidError."""
     if type(value) is datetime:
         if value.tzinfo is not UTC:
             return instant(value)
@@ -95,18 +95,18 @@ def moment(at: Instant) -> datetime:
 
 
 def end_moment(at: Instant) -> datetime | None:
-    """Return the aware datetime of a period's end; None when it is open."""
+    """Return the aware datetime of a period's end; None if it is open."""
     return None if at >= OPEN else moment(at)
 
 
 def iso(at: Instant) -> str:
-    """ISO 8601 in UTC with as many digits as the instant needs."""
+    """Return an instant as ISO 8601 in UTC, with as many digits as it needs."""
     return moment(at).isoformat().replace("+00:00", "Z")
 
 
 def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
-    """Return an instant as a person reads it: a date at midnight UTC, else to the minute or the second. `unbounded`: what None is. The beginning of valid time
-    is `beginning`."""
+    """Return an instant for people: a date at midnight UTC, else to the minute or the second. `unbounded`: the text for None. The beginning of valid time is
+    `beginning`."""
     if isinstance(at, int):
         at = end_moment(at)
     if at is None:
@@ -115,7 +115,7 @@ def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
 
 
 def exactly(at: datetime | Instant) -> str:
-    """Return the same with the fraction of a second, where instants must differ: read again as a time, it is the same instant."""
+    """Return an instant as `when` does, with the fraction of a second, where instants must differ: parsed as a time, it is the same instant."""
     if isinstance(at, int):
         if at >= OPEN:
             return "…"
@@ -136,7 +136,7 @@ def during(start: datetime, end: datetime | None) -> str:
 
 
 def period(valid_from: Instant, valid_to: Instant) -> Period:
-    """Return the checked period. Raises InvalidError when it is empty or inverted."""
+    """Return the checked period. Raises InvalidError if it is empty or inverted."""
     if valid_from >= valid_to:
         word = "empty" if valid_from == valid_to else "inverted"
         raise InvalidError(
@@ -147,7 +147,7 @@ def period(valid_from: Instant, valid_to: Instant) -> Period:
 
 
 def bounds(since: Instant, until: Instant, names: tuple[str, str] = ("since", "until")) -> Period:
-    """Return the checked bounds of what is looked for, which may be equal. Raises InvalidError when the first is after the second."""
+    """Return the checked bounds of a search, which may be equal. Raises InvalidError if the first is after the second."""
     if since > until:
         first, last = names
         raise InvalidError(
@@ -157,13 +157,13 @@ def bounds(since: Instant, until: Instant, names: tuple[str, str] = ("since", "u
 
 
 def overlap(a: Period, b: Period) -> Period | None:
-    """Return the common part of two periods, or None when they only touch or lie apart."""
+    """Return the common part of two periods, or None if they only touch or are disjoint."""
     start, stop = max(a[0], b[0]), min(a[1], b[1])
     return (start, stop) if start < stop else None
 
 
 def without(whole: Period, hole: Period) -> list[Period]:
-    """Return the 0 to 2 pieces of `whole` that stick out of `hole`."""
+    """Return the 0 to 2 pieces of `whole` outside of `hole`."""
     if hole[1] <= whole[0] or whole[1] <= hole[0]:
         return [whole]
     pieces = []
@@ -175,7 +175,7 @@ def without(whole: Period, hole: Period) -> list[Period]:
 
 
 def without_all(whole: Period, holes: Iterable[Period]) -> list[Period]:
-    """Return the pieces of `whole` outside every hole, in order."""
+    """Return the pieces of `whole` outside of all holes, in order."""
     pieces = [whole]
     for hole in holes:
         pieces = [piece for part in pieces for piece in without(part, hole)]
@@ -183,7 +183,7 @@ def without_all(whole: Period, holes: Iterable[Period]) -> list[Period]:
 
 
 def coalesce(periods: Iterable[Period]) -> list[Period]:
-    """Return the same instants as the fewest periods, in order: touching and overlapping ones become one."""
+    """Return the fewest periods with the same instants, in order: touching and overlapping ones are merged."""
     merged: list[Period] = []
     for start, stop in sorted(periods):
         if merged and start <= merged[-1][1]:
@@ -194,7 +194,7 @@ def coalesce(periods: Iterable[Period]) -> list[Period]:
 
 
 class Union:
-    """Periods that are added one after another, as one set of instants."""
+    """A set of instants, built from periods added one by one."""
 
     def __init__(self) -> None:
         self._starts: list[Instant] = []

@@ -1,4 +1,4 @@
-"""Random bits for ids and salts. Many are drawn from the system at once: each such call lets another thread run first."""
+"""Random bits for ids and salts. Many are drawn from the system at once, because each system call may let another thread run first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _drawn: list[str] = []  # and not used yet
 
 
 def random_64() -> str:
-    """64 random bits as 16 hex characters, for a salt or an id."""
+    """Return 64 random bits as 16 hex characters, for a salt or an id."""
     while True:
         try:
             return _drawn.pop()

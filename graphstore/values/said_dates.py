@@ -1,4 +1,4 @@
-"""The times a question names in words: `in March`, `last week`, `on 5 May 2023`, `two days ago`, as periods. Pure; days are of UTC."""
+"""Find the times that a question names in words, as periods: `in March`, `last week`, `on 5 May 2023`, `two days ago`. Pure; days are of UTC."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NUMBERS = {
     )
 }
 _NUMBERS |= {"a": 1, "an": 1}
-_BACK = 12  # years that a month without one may mean
+_BACK = 12  # years to which a month without a year may refer
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _ISO = re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b")
 _DAY_MONTH = re.compile(
@@ -60,11 +60,11 @@ _YEAR = re.compile(r"\b(?:in|during|of|since|im jahr|в) (\d{4})\b", re.I)
 _LAST = re.compile(rf"\b(last|this|past|previous) (week|month|year|weekend|night|{'|'.join(_DAYS)})\b", re.I)
 _AGO = re.compile(rf"\b(\d+|{'|'.join(_NUMBERS)}) (day|week|month|year)s? ago\b", re.I)
 _WORD = re.compile(r"\b(today|yesterday|gestern|heute|вчера|сегодня)\b", re.I)
-_NAMED = frozenset({"may", "mar", "mai", "jan", "sep", "dec", "mae"})  # months only with what says so
+_NAMED = frozenset({"may", "mar", "mai", "jan", "sep", "dec", "mae"})  # months only with a word that says so
 
 
 def said_dates(text: str, now: Instant) -> list[tuple[Instant, Instant]]:
-    """Return the periods [from, to) that a text names, as said at `now`. A month or a day without a year means that of each of the last years."""
+    """Return the periods [from, to) that a text names, relative to `now`. A month or a day without a year means that of each of the last years."""
     today = moment(now).date()
     found: list[tuple[date, date]] = []
     rest = text

@@ -1,6 +1,6 @@
-"""Statements as words: whether two mean the same, and how many words they share.
+"""Compare statements by their words: whether two mean the same, and how many words they share.
 
-A statement that means the same as a known one is not written again, so numbers, signs and negations must agree whatever else is similar.
+A statement with the meaning of a known one is not written again, so numbers, signs and negations must agree however similar the rest is.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 SAME = 0.85
-"""From this overlap on, two statements with the same numbers and negations are one."""
+"""From this overlap on, two statements with the same numbers and negations mean the same."""
 
 _JOINS = ".,:'%-"  # these may belong to a number or a word; all other punctuation separates
-# a run of letters and digits; a point, comma or colon between digits and an apostrophe between letters do not end it
+# A run of letters and digits. A point, comma or colon between digits and an apostrophe between letters do not end it.
 _TOKEN = re.compile(
     r"(?:(?<!\S)-(?=\d))?[^\s.,:'%-]+(?:(?<=\d)[.,:](?=\d)[^\s.,:'%-]+|'[^\s.,:'%-]+)*(?:(?<=\d)%)?"
 )
@@ -69,12 +69,12 @@ def tokens(statement: str) -> frozenset[str]:
 
 
 def overlap(a: str, b: str) -> float:
-    """Return how much of their words two statements share (Jaccard), from 0 to 1; 0 when neither has any."""
+    """Return the share of words that two statements have in common (Jaccard), from 0 to 1; 0 if neither has any."""
     return jaccard(tokens(a), tokens(b))
 
 
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    """Return the part of all tokens that both sets have, from 0 to 1."""
+    """Return the share of all tokens that both sets have, from 0 to 1."""
     shared = len(a & b)
     return shared / (len(a) + len(b) - shared) if shared else 0.0
 
@@ -95,7 +95,7 @@ def same(a: str, b: str) -> bool:
 
 
 def alike(value: Any, other: Any) -> bool:
-    """Return True if two contents mean the same, field by field: names and numbers equal, texts the `same`."""
+    """Return True if two contents mean the same, field by field: equal names and numbers, and texts that are the `same`."""
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         return value.keys() == other.keys() and all(alike(value[name], other[name]) for name in value)
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -116,7 +116,7 @@ def _exact(words: list[str]) -> list[str]:
 
 
 def is_exact(word: str) -> bool:
-    """Return True if a word changes what is said: a number, a name with a number in it, a sign or a negation."""
+    """Return True if a word changes the meaning: a number, a name with a number in it, a sign or a negation."""
     return word in _NEGATIONS or _DIGIT.search(word) is not None or _sign(word)
 
 
@@ -125,7 +125,7 @@ def _sign(word: str) -> bool:
 
 
 class _Separated(dict[int, str]):
-    """Maps the number of a character to how it is read: as part of a word, a word of its own, or a gap. Filled on first use."""
+    """Maps a character's code to how it is read: as part of a word, a word of its own, or a gap. Filled on first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -143,7 +143,7 @@ class _Separated(dict[int, str]):
 
 
 def _unspaced(code: int) -> bool:
-    """Return True if a character belongs to a script that puts no spaces between words: Han and kana."""
+    """Return True if a character belongs to a script without spaces between words: Han and kana."""
     return 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF
 
 

@@ -1,4 +1,4 @@
-"""The text of a description that full-text search finds: what a node or an event says, without what only describes it."""
+"""Build the text that full-text search finds: the statements of a node or an event, without fields that only describe it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphstore.values.models import Json
 
 
 def text_of_node(body: Json, kind: str, key: str | None) -> str:
-    """Return what a version of a node says: its key, its text where that was given, the texts and numbers in its content, its tags. Whose a chunk is, is not what it says."""
+    """Return the searched text of a node's version: its key, text and tags, and the texts and numbers of its content, but not a chunk's user."""
     content = body.get("content", {})
     if kind == CHUNK:
         content = {name: value for name, value in content.items() if name not in ("user", "thread")}
@@ -17,7 +17,7 @@ def text_of_node(body: Json, kind: str, key: str | None) -> str:
 
 
 def text_of_event(body: Json) -> str:
-    """Return what an event says: its description, and its source."""
+    """Return the searched text of an event: its description and its source."""
     return "\n".join((body.get("description") or "", body.get("source") or ""))
 
 

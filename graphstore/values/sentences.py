@@ -1,9 +1,9 @@
-"""What a plain sentence says of something: few forms, English and Russian, each chosen because its difference is a disagreement.
+"""Recognize what a plain sentence asserts, in a few forms of English and Russian. In each form a different value is a disagreement.
 
-A sentence that is in none of these forms says nothing here: words that two sentences share prove nothing. The forms are
+A sentence in none of these forms asserts nothing here: shared words prove nothing. The forms are
 
-- a *frame*: the sentence with a number, a date, a weekday or one of two opposites (enabled, disabled) left out behind its verb;
-- a *denial*: the sentence without its "not", a *place*: where a thing is stored or hosted;
+- a *frame*: the sentence without a number, a date, a weekday or one of two opposites (enabled, disabled) after its verb;
+- a *denial*: the sentence without its "not"; a *place*: where a thing is stored or hosted;
 - a *making*: how a thing is done (`auth is done with sessions`), or is done now (`auth was rewritten to tokens`).
 """
 
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from graphstore.values import sameness
 
-_KEPT = 1 << 14  # words whose reading is remembered
-_LONGEST = 24  # words of a sentence that is read
-_SUBJECT = 6  # words that name a thing
+_KEPT = 1 << 14  # words in the cache
+_LONGEST = 24  # words of the longest sentence that is examined
+_SUBJECT = 6  # words of the longest subject
 _HEAD = re.compile(
     r"(?:\s|\[[^\[\]\n]*\]|#\w[\w./-]*|@\S+|(?:day|день)\s+\d+\s*[:.—–-]|[\"'«“„])*", re.IGNORECASE
 )
@@ -42,7 +42,7 @@ _UNREAL = _set(
     "will would should could may might if whether maybe perhaps plan plans planned planning want wants propose proposed todo formerly previously "
     "будет будут планируется планируем планируют хотим хочет если возможно может можно надо нужно следует предлагаю раньше ранее прежде"
 )
-"""What is said with one of these is a wish, a plan or the past."""
+"""A sentence with one of these words is a wish, a plan or about the past."""
 
 _STATES = _set(
     "= is are equals run runs take takes cost costs expire expires start starts begin begins end ends last lasts has have keep keeps hold holds listen "
@@ -51,7 +51,7 @@ _STATES = _set(
     "проходит проходят идет идут слушает хранится хранятся живет живут имеет держит ждет выходит выходят работает работают бывает бывают "
     "назначен назначена назначено назначены допускает принимает открывается закрывается"
 )
-_PRESENT = ("ется", "ются", "ится", "ятся")  # what happens in Russian, again and again
+_PRESENT = ("ется", "ются", "ится", "ятся")  # endings of Russian verbs for what happens regularly
 _NUMBER = re.compile(r"v?\d")
 _NUMBERS = {
     word: str(number)
@@ -73,7 +73,7 @@ _OPPOSITES = [
         "true/false warm/cold включ/выключ|отключ разреш/запрещ обязател/необязател открыт/закрыт синхронн/асинхронн ручн/автоматическ"
     ).split()
 ]
-_ENDING = 4  # of a Russian word: more letters behind its beginning make it another word
+_ENDING = 4  # letters that may follow the stem of a Russian word; with more it is another word
 
 _MADE = _beginnings("implemented realised realized done made built written handled реализован сделан построен написан выполнен устроен основан")  # fmt: skip
 _MADE_BY = _set("via through using uses использует используют используем используя через посредством")
@@ -97,17 +97,17 @@ _UNNAMED = _set(
     "it we they this that i he she there everything project service app application system module component script code tool page site report job test "
     "tests task feature он она оно они мы это все проект сервис приложение система модуль компонент скрипт код страница сайт отчет задача тест тесты"
 )
-"""A subject of one such word is not a name: many things are called that."""
+"""A subject of one such word is not a name, since many things are called that."""
 
 
 _MAKES = re.compile("|".join([*_MADE, *_REMADE, *_MOVED, *_MADE_BY]))
 
 
 class Making(NamedTuple):
-    """Says how a thing is done. `subject` is empty when the sentence names none; `phrase` is all before the value.
+    """Says how a thing is done. `subject` is () if the sentence names none; `phrase` is everything before the value.
 
-    `ways`: whether it says what the thing is written in, or how it is done, or perhaps either. `renewed`: the sentence itself says that it was done
-    otherwise before. `sure`: by a word that is said of the doing alone. `told`: by a verb, not by a mere `via` or `uses`, of which there may be several.
+    `ways`: what the thing is written in, how it is done, or both if unclear. `renewed`: the sentence says that it was done differently before. `sure`: the
+    verb is used only of how things are done. `told`: by a verb, not by `via` or `uses`, of which there may be several.
     """
 
     subject: tuple[str, ...]
@@ -120,14 +120,14 @@ class Making(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A sentence with a part left out, and that part."""
+    """A sentence without one part, and that part."""
 
     words: tuple[str, ...]
     value: str
 
 
 def sentence(text: str) -> list[str]:
-    """Return the words of a text's first sentence, without marks at its head; empty for a question, a wish, a plan or a long text."""
+    """Return the words of a text's first sentence, without marks at its head; [] for a question, a wish, a plan or a long text."""
     start = _HEAD.match(text)
     body = text[start.end() :] if start else text
     first = _END.split(body, maxsplit=1)[0]
@@ -159,7 +159,7 @@ def _plain(word: str) -> list[str]:
 
 
 def frames(words: list[str]) -> Iterator[Frame]:
-    """Yield the frames of a sentence: for each run of numbers and dates behind its verb, for each opposite, and the sentence without its negation."""
+    """Yield the frames of a sentence: for each run of numbers and dates after its verb, for each opposite, for its negation and for its place."""
     state = next(
         (at for at, word in enumerate(words) if at and (word in _STATES or word.endswith(_PRESENT))),
         len(words),
@@ -201,12 +201,12 @@ def _measure(word: str) -> str:
 
 
 def _seconds(word: str) -> int:
-    """Return how long a unit of time is; 0 for what is none."""
+    """Return the seconds of a unit of time; 0 for any other word."""
     return _UNITS.get(_begins(word, tuple(_UNITS)), 0)
 
 
 def _duration(words: list[str]) -> str:
-    """Return a number of units of time in seconds, so that an hour is sixty minutes."""
+    """Return a number of units of time in seconds, so that one hour equals sixty minutes; "" for anything else."""
     if len(words) != 2 or not words[0].isdigit() or not words[0].isascii():
         return ""
     each = _seconds(words[1])
@@ -243,7 +243,7 @@ def _denial(words: list[str]) -> Iterator[Frame]:
 
 
 def _place(words: list[str]) -> Iterator[Frame]:
-    """Yield where a thing is kept."""
+    """Yield the frame of a sentence that says where a thing is kept."""
     at = next((at for at, word in enumerate(words) if at and (word in _LIVES or _begins(word, _PLACED))), 0)
     if at and words[at + 1 : at + 2] and words[at + 1] in _IN and len(words) > at + 2:
         yield Frame((*words[: at + 2], "<place>"), " ".join(words[at + 2 :]))
@@ -253,7 +253,7 @@ def _place(words: list[str]) -> Iterator[Frame]:
 
 
 def makes(text: str) -> bool:
-    """Return True if a text may say how something is done: it has one of the words for it."""
+    """Return True if a text may say how something is done, as it has one of the words for it."""
     return _MAKES.search(text.lower().replace("ё", "е")) is not None
 
 
@@ -290,7 +290,7 @@ def _ways(verb: str, joint: str) -> tuple[str, ...]:
 
 
 def is_named(subject: tuple[str, ...]) -> bool:
-    """Return True if these words name one thing: more than a pronoun or what many things are called."""
+    """Return True if these words name one thing: more than a pronoun or a word for many things."""
     return len(subject) > 1 or (len(subject) == 1 and subject[0] not in _UNNAMED)
 
 
@@ -301,12 +301,12 @@ def _subject(words: list[str]) -> tuple[str, ...]:
 
 
 def _object(words: list[str]) -> tuple[str, ...]:
-    """Return what was changed by somebody: `auth` of `we switched auth from sessions to JWT`."""
+    """Return the thing that was changed: `auth` in `we switched auth from sessions to JWT`."""
     return tuple(words[: next((at for at, word in enumerate(words) if word in _FROM), len(words))])
 
 
 def _value_at(words: list[str], at: int, renewed: bool) -> int:
-    """Return where the value begins; 0: there is none."""
+    """Return the index where the value begins; 0 if there is none."""
     if words[at] in _MADE_BY:
         return at + 1
     if renewed:

@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 class SharedPath(Sequence[T]):
-    """One thing after another, the nearest first. Equal to a tuple or list of the same things."""
+    """A sequence of things, nearest first. Equal to a tuple or list of the same things."""
 
     __slots__ = ("_first", "_length", "_rest")
 
     def __init__(self, things: Sequence[T] = (), rest: SharedPath[T] | None = None) -> None:
-        """The things, and then the rest."""
+        """Make a path of the things and then the rest."""
         for thing in reversed(things[1:]):
             rest = SharedPath((thing,), rest)
         self._first: T | None = things[0] if things else None
@@ -55,17 +55,17 @@ class SharedPath(Sequence[T]):
 
 
 class SharedPaths(Generic[T]):
-    """Makes shared paths of pairs: a path is `()`, or a thing and the path that goes on from there. Paths with the same rest share it."""
+    """Makes shared paths from pairs: a path is `()`, or a thing and the path that continues from there. Paths with the same rest share it."""
 
     __slots__ = ("_made",)
 
     def __init__(self) -> None:
         self._made: dict[
             int, tuple[Any, SharedPath[T]]
-        ] = {}  # a path by its identity, for as long as it is kept here
+        ] = {}  # by the identity of the path, which is kept alive here
 
     def path_of(self, path: tuple[Any, ...], value_of: Callable[[Any], T]) -> SharedPath[T]:
-        """Return the shared path of a path that is not empty. `value_of`: makes the value of a thing."""
+        """Return the shared path for a non-empty path. `value_of` makes the value of a thing."""
         new = []
         while path and id(path) not in self._made:
             new.append(path)

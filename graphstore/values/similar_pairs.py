@@ -1,8 +1,8 @@
-"""Which of many sets of words have enough in common: all such pairs, without looking at each two of them.
+"""Find all pairs among many sets of words that have enough in common, without comparing every two of them.
 
-Two sets of sizes m and n overlap by a fifth (Jaccard) exactly when they share at least (m + n) / 6 words. Such a pair shares a rare word, or
-shares that many common ones. A rare word's few holders are looked at one by one. Common words are counted for all sets at once: a word's holders
-are the bits of one number, and `least[k]` has the bits of the sets that share more than k of the words counted so far.
+Two sets of sizes m and n overlap by a fifth (Jaccard) exactly if they share at least (m + n) / 6 words. Such a pair shares a rare word, or that many common
+ones. The few sets with a rare word are compared one by one. Common words are counted for all sets at once: the sets with a word are the bits of one number,
+and `least[k]` has the bits of the sets that share more than k of the words counted so far.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-_PART_RARE = 1024  # a word is rare when one set in so many has it
+_PART_RARE = 1024  # a word is rare if at most one set in this many has it
 _FEW = 8
 
 
 def alike(sets: Sequence[frozenset[str]], rare: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield every two sets that overlap by a fifth or more, as their positions, the smaller first, in ascending order.
 
-    `rare`: a word that at most so many sets have is a rare one; it changes the cost only. Pairs come as they are found: take as many as wanted.
+    `rare`: a word in at most this many sets is rare; it changes only the cost. Pairs are yielded as they are found, so a caller may stop early.
     """
     if rare is None:
         rare = max(_FEW, len(sets) // _PART_RARE)
@@ -88,7 +88,7 @@ def _bits(positions: Iterable[int]) -> int:
 
 
 def _positions(bits: int) -> Iterator[int]:
-    digits = f"{bits:b}"[::-1]  # finding in text costs less than taking the lowest bit off a long number
+    digits = f"{bits:b}"[::-1]  # searching text costs less than removing the lowest bit of a long number
     at = digits.find("1")
     while at >= 0:
         yield at

@@ -1,6 +1,6 @@
-"""The spans of a trace as a tree: the events of each span together, cycles broken, missing spans as placeholders. Pure: no store, no clock.
+"""Arrange the spans of a trace as a tree: the events of each span together, cycles broken, missing spans as placeholders. Pure: no store, no clock.
 
-Anomalies of a trace (a child that begins before its parent, a span with two parents) are reported and never repaired.
+Anomalies of a trace (a child that begins before its parent, a span with two parents) are reported, never repaired.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from graphstore.values.period import Instant, instant, moment
 
 
 def place(body: Json) -> Json:
-    """Return the place of an event in its trace: the ids, and when its span ended. It remains when the event is evicted."""
+    """Return the place of an event in its trace: the ids, and the end of its span. It remains when the event is evicted."""
     kept = {name: body[name] for name in SPAN_IDS if name in body}
     ended = body.get("metadata", {}).get(ENDED_AT)
     return {**kept, ENDED_AT: ended} if isinstance(ended, str) else kept
 
 
 def ended(*said: Mapping[str, Any]) -> datetime | None:
-    """Return when the span of an event ended, by the first of these mappings that says so; None where none does, or it is no time."""
+    """Return when the span of an event ended, from the first of these mappings with a valid time; None if there is none."""
     for each in said:
         if ENDED_AT in each:
             with suppress(InvalidError):
@@ -34,7 +34,7 @@ def ended(*said: Mapping[str, Any]) -> datetime | None:
 
 
 class SpanEvent(NamedTuple):
-    """One event of a trace as the tree sees it. `end`: when its span ended, if the event has it; `shown`: what shows it."""
+    """One event of a trace, as the tree needs it. `end`: the end of its span, if it has one; `shown`: the object that shows it."""
 
     id: str
     at: Instant
@@ -46,7 +46,7 @@ class SpanEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Twig:
-    """A span: its events in order, from the earliest to the known end. One without events is `missing`."""
+    """A span: its events in order, from the earliest on. A span without events is `missing`."""
 
     span: str
     events: list[SpanEvent] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Twig:
 
     @property
     def missing(self) -> bool:
-        """Return True if it is only named as the parent of another."""
+        """Return True if it only occurs as the parent of another span."""
         return not self.events
 
     @property
@@ -66,7 +66,7 @@ class Twig:
 
     @property
     def end(self) -> Instant | None:
-        """Return the end that its events state, or the last of several events; None where only one instant is known."""
+        """Return the latest end that its events state, else the instant of the last event; None if only one instant is known."""
         stated = [each.end for each in self.events if each.end is not None]
         if stated:
             return max(stated)
@@ -74,7 +74,7 @@ class Twig:
 
 
 class Tree(NamedTuple):
-    """The roots in order of time, the events of no span, the broken cycles, and the anomalies."""
+    """The roots in order of time, the events without a span, the broken cycles, and the anomalies."""
 
     roots: list[Twig]
     loose: list[SpanEvent]
@@ -124,7 +124,7 @@ def tree(events: Iterable[SpanEvent]) -> Tree:
 
 
 def _break(twigs: dict[str, Twig]) -> list[tuple[str, ...]]:
-    """Make the earliest span of each cycle a root. Returns the cycles, each from its root on."""
+    """Make the earliest span of each cycle a root. Return the cycles, each from its root on."""
     seen: set[str] = set()
     cycles = []
     for first in twigs:
@@ -165,7 +165,7 @@ def _start(twig: Twig) -> Instant:
 
 
 def skew(twig: Twig, twigs: Mapping[str, Twig]) -> int:
-    """By how many microseconds a span begins before its parent; 0 if it does not, or if that is unknown."""
+    """Return by how many microseconds a span begins before its parent; 0 if it does not, or if that is unknown."""
     above = twigs.get(twig.parent or "")
     if above is None or above.start is None or twig.start is None:
         return 0

@@ -1,4 +1,4 @@
-"""Text as a person may read it: cleaned of what a terminal or a page would obey, and truncated to a line. Programs get the data as it is."""
+"""Text for people: without characters that a terminal or a page would obey, and truncated to a line. Programs get the data unchanged."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 LINE = 60
-"""Columns of a line of text that is cut."""
-_READ = 4  # characters looked at for each column shown: enough for marks that take no column
-_JOINERS = "\u200c\u200d"  # they hold letters and emoji together
-# beside ASCII, or beside one another, they only hide something
+"""Columns of a truncated line of text."""
+_READ = 4  # characters examined for each column shown: enough for marks that take no column
+_JOINERS = "\u200c\u200d"  # they join letters and emoji
+# next to ASCII or to one another, they only hide something
 _LOOSE = re.compile(rf"(?<![^\x00-\x7f{_JOINERS}])[{_JOINERS}]|[{_JOINERS}](?![^\x00-\x7f{_JOINERS}])")
-# fillers and variation selectors that take no place on a screen, though they are letters and marks
+# Fillers and variation selectors that take no place on a screen, though they are letters and marks.
 _UNSEEN = frozenset({0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)})
 
 
 class _Shown(dict[int, str]):
-    """Maps the number of a character to what is shown for it."""
+    """Maps a character's code to what is shown for it."""
 
     def __missing__(self, code: int) -> str:
         self[code] = shown = _shown(code)
@@ -51,10 +51,9 @@ _SHOWN = _Shown()
 
 
 def clean(text: str) -> str:
-    """Return the text with nothing that is obeyed, hidden or reorders what stands beside it; newlines and tabs stay.
+    """Return the text without characters that a terminal obeys, that are hidden, or that reorder their surroundings; newlines and tabs stay.
 
-    A control character becomes its picture (␛), what directs the order of the text, has no width or is a tag is left out, what is no
-    character becomes "�".
+    A control character becomes its picture (␛). Direction marks, characters without width and tags are removed. A code that is not a character becomes "�".
     """
     if text.isascii() and text.isprintable():
         return text  # as most are
@@ -62,7 +61,7 @@ def clean(text: str) -> str:
 
 
 class _Escaped(dict[int, str]):
-    """Maps the number of a character to what JSON has for it."""
+    """Maps a character's code to its form in JSON."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -88,10 +87,7 @@ def estimate(text: str) -> int:
 
 
 def line(text: str, most: int = LINE) -> str:
-    """`text` as one line of at most `most` columns, cut with "…". Wide characters take two columns, combining marks none.
-
-    It is `clean`.
-    """
+    """Return `text` as one line of at most `most` columns, cut with "…", and `clean`. Wide characters take two columns, combining marks none."""
     if len(text) <= most and text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()  # as most are
     head = text[: most * _READ]
@@ -108,7 +104,7 @@ def line(text: str, most: int = LINE) -> str:
 
 
 def width(text: str) -> int:
-    """Return how many columns of a terminal a line of text takes."""
+    """Return the number of terminal columns of a line of text."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -119,11 +115,11 @@ def _columns(char: str) -> int:
 
 
 STATEMENT = ("says", "text", "statement", "title", "name", "summary", "description")
-"""The fields of a content that can be its statement, the first first."""
+"""The fields of a content that can be its statement, by priority."""
 
 
 def own_statement(content: Mapping[str, Any]) -> str | None:
-    """Return what a content states itself: the first text among these fields. It is the text of a description that was given none."""
+    """Return the content's own statement: the first text among these fields. It is the text of a description without one."""
     for name in STATEMENT:
         if name in content:
             value = content[name]
@@ -133,13 +129,13 @@ def own_statement(content: Mapping[str, Any]) -> str | None:
 
 
 def text_of_body(body: Mapping[str, Any]) -> str | None:
-    """Return the text of a description as it is journaled: the one that was given, else the content's own statement."""
+    """Return the text of a description in the journal: the given one, else the content's own statement."""
     text: str | None = body.get("text")
     return own_statement(body.get("content") or {}) if text is None else text
 
 
 def given_text(content: Mapping[str, Any], text: str | None) -> str | None:
-    """Return the text of a description beside its content: None where it only repeats the content's own statement."""
+    """Return the text of a description besides its content: None if it only repeats the content's own statement."""
     return None if text is None or text == own_statement(content) else text
 
 
@@ -155,7 +151,7 @@ def described(content: Mapping[str, Any], text: str | None) -> str:
 
 
 def because(reason: str | None) -> str:
-    """Return what a line of text ends with for a reason; nothing where there is none."""
+    """Return the end of a line that gives a reason; "" without a reason."""
     return f" because: {reason}" if reason else ""
 
 

@@ -1,6 +1,6 @@
-"""A three-way comparison of the beliefs about one thing over valid time: the common base, ours and theirs.
+"""Compare three lines of belief about one thing over valid time: the common base, ours and theirs.
 
-A line is a list of pieces (start, stop, statement), with nothing believed between them. Two pieces agree when their statements are equal.
+A line is a list of pieces (start, stop, statement), with nothing believed between them. Two pieces agree if their statements are equal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StatedPiece(NamedTuple):
 
 
 class GoneSince(NamedTuple):
-    """A period over which a side took something back since the base, by which operation, and how that stands there now."""
+    """A period over which a side took something back since the base, the operation that did so, and the standing that it has there now."""
 
     start: Instant
     stop: Instant
@@ -42,20 +42,20 @@ class GoneSince(NamedTuple):
 
     @property
     def never_was(self) -> bool:
-        """Return True if the side says that it never was so."""
+        """Return True if the side states that it never was true."""
         return self.standing == "retracted"
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """Holds what a side said of a thing since the base, beside what it states: what it took back, and whether it confirmed the rest."""
+    """Holds what a side did to a thing since the base, besides its statements: what it took back, and whether it confirmed the rest."""
 
     gone: list[GoneSince] = field(default_factory=list)
     is_confirmed: bool = False
 
 
 class Cell(NamedTuple):
-    """A period over which none of the three changes. None: nothing is believed there; where a side took that back, `…_gone` says how."""
+    """A period over which none of the three changes. None: nothing is believed there; if a side took that back, `…_gone` holds how."""
 
     start: Instant
     stop: Instant
@@ -72,7 +72,7 @@ class Cell(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Return which side holds: theirs where only they changed it, a conflict where both did, differently, or where one side took back what the other states."""
+        """Return the side that holds: theirs if only they changed it; a conflict if both did, differently, or if one took back what the other states."""
         if self.is_clash:
             return "conflict"
         if self.theirs in (self.base, self.ours):
@@ -83,7 +83,7 @@ class Cell(NamedTuple):
 def cells(
     base: Iterable[StatedPiece], ours: Iterable[StatedPiece], theirs: Iterable[StatedPiece]
 ) -> list[Cell]:
-    """Return the cells of three lines in order, as few as there can be."""
+    """Return the fewest cells of the three lines, in order."""
     lines = [sorted(line) for line in (base, ours, theirs)]
     edges = sorted({edge for line in lines for piece in line for edge in piece[:2]})
     found: list[Cell] = []
@@ -103,10 +103,10 @@ def cells(
 
 
 def with_gone(three: Iterable[Cell], ours: Spoken, theirs: Spoken) -> list[Cell]:
-    """Return the same cells, as few as there can be, where what each side took back counts too.
+    """Return the same cells, as few as possible, that also take into account what each side took back.
 
-    It is a conflict where one side took back what the other states since, or confirmed although it never was so, and where both took it back for
-    different reasons. Taken back also counts where nothing was believed: one side may have described that time for the first time.
+    A conflict arises if one side took back what the other has since stated, or confirmed although it never was true; and if both took it back for different
+    reasons. This also counts where nothing was believed in the base: one side may have described that time for the first time.
     """
     gone = [*ours.gone, *theirs.gone]
     found: list[Cell] = []
@@ -141,7 +141,7 @@ def _last_gone(gone: list[GoneSince], at: Instant) -> GoneSince | None:
 
 
 def _walk(line: list[StatedPiece]) -> Generator[StatedContent | None, Instant, None]:
-    """Return a generator: send ascending instants, receive the line's statement there."""
+    """Return a generator that receives ascending instants and yields the statement at each."""
     at = 0
     statement: StatedContent | None = None
     while True:

@@ -1,4 +1,4 @@
-"""The range of time of a request: `7d`, a date, a range; and its text in an answer."""
+"""Parse the range of time of a request (`7d`, a date, a range), and show it in an answer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from graphstore.values.coordinates import AGE, UNITS, Names, resolve
 from graphstore.values.period import Instant, instant, when
 
 Window = tuple[Instant, Instant]
-"""From and to, both included."""
+"""The first and the last instant, both included."""
 
 
 def window(since: Any, now: Instant, names: Names = tuple) -> Window:
-    """From and to of a window that ends at `now` unless it is a range; both ends are in it.
+    """Return the first and the last instant of a window, both included. It ends at `now` unless it is a range.
 
-    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `yesterday`, an ISO instant or date), a range `A..B` of such times,
-    or a pair of these. Raises InvalidError for anything else.
+    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `yesterday`, an ISO instant or date), a range `A..B` of such times, or a pair of
+    these. Raises InvalidError for anything else.
     """
     if isinstance(since, (tuple, list)):
         if len(since) != 2:
@@ -89,7 +89,7 @@ def window_sentence(since: Any) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 day`, `2 days`, `3 fixes`, `1,842 events`."""
+    """Return a count with its noun: `1 day`, `2 days`, `3 fixes`, `1,842 events`."""
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun}{'es' if noun.endswith(('s', 'x', 'sh', 'ch')) else 's'}"

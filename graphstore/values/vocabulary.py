@@ -1,4 +1,4 @@
-"""The vocabulary of link kinds as one table, and what a link has to be whatever the store holds."""
+"""The table of link kinds, and checks of links that do not depend on the contents of a store."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Creator = Literal["store", "user", "agent", "extractor", "judge", "boundary", "d
 
 Fall = Literal["superseded", "revised", "corrected", "retracted", "ended", "evicted", "erased", "shaky"]
 FALLS: tuple[Fall, ...] = get_args(Fall)
-"""What can become of a foundation. `shaky`: it stands, and rests on what has fallen itself."""
+"""What can happen to the target of a link on which its source rests. `shaky`: it stands, but something it rests on does not."""
 
 NEVER_SO: frozenset[Fall] = frozenset({"corrected", "retracted", "erased"})
-"""The falls that say it never was so."""
+"""The falls that mean that it never was true."""
 
 CREATORS: tuple[Creator, ...] = get_args(Creator)
 _CREATORS: dict[str, Creator] = {creator: creator for creator in CREATORS}
@@ -44,17 +44,17 @@ class Kind:
     walked: bool = True
     """Followed by walks that name no kinds."""
     creators: tuple[Creator, ...] = _PEOPLE
-    """Who may create one: see `creator_of`."""
+    """The classes of creators that may create one: see `creator_of`."""
     floor: int = 1
     """A proposal weaker than this is dropped."""
     cap: int = 5
-    """A proposal stronger than this is weakened to it."""
+    """The strength of a stronger proposal is reduced to this."""
     table: bool = False
-    """Has a relationship table of its own in Kùzu; the others share LINK."""
+    """Has its own relationship table in Kùzu; the other kinds share LINK."""
     rests: frozenset[Fall] = frozenset()
-    """The falls of the target that shake the source; of a kind whose target rests on its source, those of the source."""
+    """The falls of the target that shake the source; if the target rests on the source (`upholds`), the falls of the source that shake the target."""
     upholds: bool = False
-    """The target rests on the source, and not the source on the target."""
+    """The target rests on the source, not the source on the target."""
 
 
 def _symmetric(name: str, group: Group, **more: object) -> Kind:
@@ -131,17 +131,17 @@ KINDS: Mapping[str, Kind] = {
     )
 }
 
-# Other names the sources use for a kind, beside the inverse names.
 UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
 """The kinds whose target rests on their source."""
 RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.items() if kind.rests}
-"""The kinds by which one end rests on the other, each with the falls that count."""
+"""The kinds by which one end rests on the other, each with the falls that shake it."""
 FROM_DEPENDANTS = tuple(sorted(KINDS[name].inverse if name in UPHOLDING else name for name in RESTS))
-"""The same kinds, named so that the source rests on the target: followed inward they lead from a thing to what rests on it."""
+"""The same kinds, named so that the source rests on the target: followed inward, they lead from a thing to what rests on it."""
 OF_EVENTS = frozenset({"derived_from"})
 """The kinds by which an event rests on something."""
 
 ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
+"""Other names that sources use for a kind, besides the inverse names."""
 
 _TABLES = frozenset(
     {"node", "event", "version", "op", "link", "absent", "has_version", "occurrence", "has_occurrence"}
@@ -165,7 +165,7 @@ def _custom(spec: Mapping[str, Any]) -> Kind:
 
 
 class Vocabulary:
-    """The built-in kinds and those a store has defined for itself."""
+    """The built-in kinds and those that a store has defined."""
 
     def __init__(self, custom: Iterable[Mapping[str, Any]] = ()) -> None:
         self.reset(custom)
@@ -179,11 +179,11 @@ class Vocabulary:
         self._set({**self.kinds, **{kind.name: kind for kind in map(_custom, custom)}})
 
     def add(self, kind: Kind) -> None:
-        """Make `kind` known, or replace its earlier definition."""
+        """Add `kind`, or replace its earlier definition."""
         self._set({**self.kinds, kind.name: kind})
 
     def _set(self, kinds: dict[str, Kind]) -> None:
-        # each replaced as a whole: others read them meanwhile
+        # replaced as a whole, since other threads read them
         self.kinds = kinds
         self._inverse = {kind.inverse: kind.name for kind in kinds.values() if not kind.symmetric}
         self.causal = frozenset(kind.name for kind in kinds.values() if kind.causal)
@@ -209,7 +209,7 @@ class Vocabulary:
         return frozenset(straight), frozenset(turned)
 
     def sentence(self, source: str, name: str, target: str, confidence: str) -> Sentence:
-        """Return what is stored for `source name target`: inverse names turn round, `possibly_x` is inferred."""
+        """Return the link that is stored for `source name target`. An inverse name swaps the ends; `possibly_x` makes it inferred."""
         plain, turned, possibly = self._read(name)
         if confidence not in ("explicit", "inferred"):
             raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
@@ -223,7 +223,7 @@ class Vocabulary:
         )
 
     def find(self, name: str) -> str | None:
-        """As `canonical`; None for an unknown one."""
+        """Return the stored name of a kind as `canonical` does; None for an unknown one."""
         found = self._found(name)
         return None if found is None else found[0]
 
@@ -289,25 +289,25 @@ def new_kind(
 
 
 def creator_of(created_by: str) -> Creator:
-    """Return which of the creators made a link: the class before the first colon (`agent:claude`). A name that is no class is that of a user."""
+    """Return the class of a link's creator: the part before the first colon (`agent:claude`). A name of no class is that of a user."""
     plain = created_by.partition(":")[0]
     return _CREATORS.get(plain, "user")
 
 
 def maker_of(source: str | None, author: str | None) -> str:
-    """Who makes the links that a statement names: the agent whose source, or else author, it has (`agent:claude`), else a user."""
+    """Return the creator of the links that a statement names: the agent in its source, or else in its author (`agent:claude`), else `user`."""
     named = (name for name in (source, author) if name is not None and creator_of(name) == "agent")
     return next(named, "user")
 
 
 def same_maker(one: str, other: str) -> bool:
-    """Return True if a link said by one and by another is one link, when all else is alike: users and agents agree with each other."""
+    """Return True if links by these two creators are one link when all else is equal. Users and agents count as the same."""
     people = ("user", "agent")
     return one == other or (creator_of(one) in people and creator_of(other) in people)
 
 
 def refuse_creator(kind: Kind, created_by: str) -> None:
-    """Raise InvalidError when links of a kind are not for such a creator to make."""
+    """Raise InvalidError if this creator may not make links of a kind."""
     if creator_of(created_by) not in kind.creators:
         raise InvalidError(
             f"{created_by!r} may not create a link of kind {kind.name!r}. Allowed: {', '.join(kind.creators)}. "
@@ -327,7 +327,7 @@ def strength_of(value: int | None) -> int | None:
 
 
 def falls_of(rests: Iterable[str]) -> frozenset[Fall]:
-    """Return the falls of a foundation that a kind names, checked."""
+    """Return the checked falls that a kind names. Raises InvalidError."""
     if isinstance(rests, str) or not isinstance(rests, Iterable):
         raise InvalidError(f"rests {rests!r} is no list of falls. Give some of: {', '.join(FALLS)}.")
     found: set[Fall] = set()

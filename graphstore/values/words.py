@@ -1,7 +1,7 @@
-"""What a text says, as terms of an index, and what a question asks for: words by their stems, names and codes whole.
+"""Convert texts to terms of an index, and questions to terms to search for: words by their stems, names and codes as they are.
 
-A term is what a word comes to in a language of the store: compatible forms made one (NFKC), case and diacritics folded, stemmed by Snowball. Scripts written
-without spaces are taken by pairs of characters. Names, codes, versions, paths and numbers are terms of their own besides their parts.
+A term is a normalized word of a language of the store: compatible forms unified (NFKC), case and diacritics folded, stemmed by Snowball. Scripts written
+without spaces are split into pairs of characters. Names, codes, versions, paths and numbers are terms themselves, in addition to their parts.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import Stemmer
 from graphstore.errors import InvalidError
 
 VERSION = 1
-"""Of the terms of a text: raised by each change of them, so that saved words are read anew."""
+"""The version of the terms of a text. Increase it with each change, so that saved words are read again."""
 ENGLISH = ("english",)
 """The languages of a store that names none."""
 LANGUAGES = tuple(Stemmer.algorithms())
 FIELDS = ("kind", "type", "tag", "key", "scope", "author", "source", "standing", "since", "until")
-"""What `field:value` in a question may name; another name before a colon is a word."""
+"""The fields that `field:value` in a question may name; any other name before a colon is a word."""
 PART = 0.5
-"""What a part of a name weighs in a question, beside the whole name."""
+"""The weight of a part of a name in a question, where the whole name has 1."""
 
-_LONG = 6  # letters of a word whose beginning tells it: expir of expiry, repair of repairman
-_KEPT = 200_000  # tokens whose terms are remembered
+_LONG = 6  # letters; a word this long also matches by its beginning: expir for expiry, repair for repairman
+_KEPT = 200_000  # tokens whose terms are cached
 _POINTS = "".join(map(chr, (at for at in range(0x590, 0x1100) if unicodedata.category(chr(at))[0] == "M")))
 _PAIRED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
@@ -82,7 +82,7 @@ _IRREGULAR = {
     ).split("/")
     for form in words.split()[1:]
 }
-"""Forms of English that no ending tells, each with the word it is of."""
+"""Irregular English forms, each with its base word."""
 
 _STOPS = {
     "english": "a an the and or but if of to in on at by for from with about as into than then so too very just also any some such"
@@ -118,12 +118,12 @@ _STOPS = {
     " welke wie wanneer waar waarom hoe hoeveel veel vaak",
 }
 _PARTICLES = frozenset("in on up out off down back over".split())
-"""What is written together with the verb before it as a noun: to log in, the login."""
+"""Particles that are written together with the verb before them as a noun: to log in, the login."""
 _MONTHLY = frozenset({"May", "Will", "Mine"})  # names, unless they begin the question
 
 
 class Term(NamedTuple):
-    """A word of a question: as it was asked, the terms of an index that count as it, what it weighs, and whether it may be the beginning of a longer one."""
+    """A word of a question: as written, the index terms that match it, its weight, and whether it may be the beginning of a longer word."""
 
     word: str
     forms: tuple[str, ...]
@@ -132,7 +132,7 @@ class Term(NamedTuple):
 
 
 class ParsedQuestion(NamedTuple):
-    """A question, read: its terms, phrases in quotes, words that must not be there, filters by field, and what looks like an id, a key or a code."""
+    """A parsed question: its terms, phrases in quotes, excluded words, filters by field, and tokens that look like an id, a key or a code."""
 
     text: str
     terms: tuple[Term, ...]
@@ -144,12 +144,12 @@ class ParsedQuestion(NamedTuple):
 
 @cache
 def _stops(languages: tuple[str, ...]) -> frozenset[str]:
-    """Return the stop words of every one of some languages."""
+    """Return the stop words of all these languages."""
     return frozenset(fold(word) for name in languages for word in _STOPS.get(name, "").split())
 
 
 class Analyzer:
-    """Texts and questions into terms, in some languages. Not for several threads at once."""
+    """Converts texts and questions to terms, in some languages. It is not thread-safe."""
 
     def __init__(self, languages: tuple[str, ...] = ENGLISH) -> None:
         for language in languages:
@@ -162,7 +162,7 @@ class Analyzer:
         self._terms = lru_cache(_KEPT)(self.made_of)
 
     def terms(self, text: str) -> list[str]:
-        """Return the index terms of a text, in order, repeated as often as they are said.
+        """Return the index terms of a text, in order, with repeats.
 
         >>> Analyzer().terms("Logins: PASETO v4, see src/auth.py")
         ['login', 'paseto', '4', 'v4', 'paseto v4', 'see', 'src', 'auth', 'py', 'src/auth.py']
@@ -174,7 +174,7 @@ class Analyzer:
         return self._terms(token)
 
     def ask(self, text: str) -> ParsedQuestion:
-        """Return what a text asks for. The words every question has are left out, unless nothing else is left."""
+        """Parse a question. Stop words are left out, unless nothing else remains."""
         rest, fields = text, asked_fields(text)
         rest = _ASKED_FIELD.sub(" ", rest)
         phrases = [each.strip() for each in _QUOTED.findall(rest)]
@@ -201,8 +201,8 @@ class Analyzer:
         )
 
     def _asked(self, token: str, *, parts: bool = True) -> Iterator[Term]:
-        """Yield the terms of a token of a question: its name whole, and what it is made of at less weight."""
-        if " " in token:  # a name and its number: told as often apart
+        """Yield the terms of a token of a question: a name as a whole, and its parts with less weight."""
+        if " " in token:  # a name and its number: as often written apart
             for each in token.split():
                 yield from self._asked(each, parts=parts)
         elif is_name(token):
@@ -210,7 +210,7 @@ class Analyzer:
             yield Term(token, (whole,), prefix=len(whole) > 2)
             if parts:
                 for piece in _parts(token):
-                    if len(piece) > 2 or not piece.isdecimal():  # what says one digit says nothing of it
+                    if len(piece) > 2 or not piece.isdecimal():  # a single digit says nothing about the name
                         yield Term(piece, self._stems(piece), PART)
         elif token.isdecimal() or "," in token:
             yield Term(token, (fold(token).replace(",", ""),))
@@ -228,7 +228,7 @@ class Analyzer:
     # ------------------------------------------------------------------ terms of a token
 
     def made_of(self, token: str) -> tuple[str, ...]:
-        """Return the index terms of one token, not remembered."""
+        """Return the index terms of one token, without the cache."""
         if token.isdecimal() and token.isascii():
             return (token,)
         if _is_paired(token):
@@ -243,7 +243,7 @@ class Analyzer:
         return tuple(chain.from_iterable(map(self._stems, _PIECE.findall(_unapostrophed(token)))))
 
     def _stems(self, word: str) -> tuple[str, ...]:
-        """Return what a word comes to, in each language of its script: each term once."""
+        """Return the terms of a word, one for each language of its script, without repeats."""
         lower = unicodedata.normalize("NFC", word).casefold()
         if lower.isdecimal() or _DIGIT.search(lower):
             return (fold(lower),)
@@ -263,7 +263,7 @@ class Analyzer:
 
 
 def fold(text: str) -> str:
-    """Return a text without regard to case and diacritics; of Cyrillic letters only ё is another.
+    """Return a text with case and diacritics folded; of the Cyrillic letters only ё is folded.
 
     >>> fold("Straße Ångström Ёлка")
     'strasse angstrom елка'
@@ -304,7 +304,7 @@ def is_name(token: str) -> bool:
 
 
 def spoken(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the tokens of a text where they stand in it: begin, end, and the token in compatible forms."""
+    """Yield the tokens of a text with their places: start, end, and the token in compatible forms."""
     for found in _TOKEN.finditer(text):
         yield found.start(), found.end(), unicodedata.normalize("NFKC", found[0])
 
@@ -314,7 +314,7 @@ def _tokens(text: str) -> Iterable[str]:
 
 
 def _parts(token: str) -> Iterator[str]:
-    """Yield what a name is made of: the words between its marks, humps and numbers."""
+    """Yield the parts of a name: the words between its marks, humps and numbers."""
     for piece in _PIECE.findall(_unapostrophed(token)):
         if _HUMP.search(piece):
             yield from _CAMEL.findall(piece)
@@ -327,7 +327,7 @@ def _parts(token: str) -> Iterator[str]:
 
 
 def _unapostrophed(token: str) -> str:
-    """Return a word without `'s`, and its other apostrophes as they are spoken: `dont` for `don't`, `l homme` for `l'homme`."""
+    """Return a word without `'s`, and with other apostrophes resolved as in speech: `dont` for `don't`, `l homme` for `l'homme`."""
     plain = token.replace("’", "'")
     if "'" not in plain:
         return token
@@ -340,7 +340,7 @@ def _is_paired(token: str) -> bool:
 
 
 def _pairs(token: str, *, asked: bool = False) -> Iterator[str]:
-    """Yield the pairs of characters of a text without spaces, and its last character, so that each one begins a term; asked for, only the pairs."""
+    """Yield the pairs of characters of a text without spaces, and its last character; for a question (`asked`) only the pairs."""
     if len(token) > 1:
         yield from map("".join, pairwise(token))
     if not asked or len(token) == 1:
