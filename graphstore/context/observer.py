@@ -543,7 +543,7 @@ class Observer:
         return _heard(_Ready(user, thread, batch, waiting), compress)
 
     def _written(self, ready: _Ready, author: str | None = None) -> Observed:
-        """Write a result, unless the messages were compressed by another process meanwhile."""
+        """Write a result, unless its messages were compressed by another thread or process meanwhile."""
         user, thread, batch, waiting = ready.user, ready.thread, ready.batch, ready.waiting
         what = "reflection" if batch is None else "observer"
         failures.note(self._store, f"{what} {user}{f'/{thread}' if thread else ''}", ready.error)
@@ -555,7 +555,7 @@ class Observer:
             return self._reflected(ready, author)
         with self._writing(author), self._store.verb() as work, self._store.reading(is_narrow=True) as sight:
             if batch != _Batch.latest(sight, user, thread) or batch.closed(sight):
-                return _nothing(user, thread)  # compressed meanwhile by another process
+                return _nothing(user, thread)  # compressed meanwhile, elsewhere
             name = sight.id(batch.ent)
             seen = {message.id for message in waiting}
             late = set(_members(sight, batch.ent))
