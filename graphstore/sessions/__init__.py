@@ -1,4 +1,4 @@
-"""Sessions of coding agents: files read, segments written, questions answered. It knows nothing of the doors."""
+"""Reads session files of coding agents, writes their segments into the graph, and answers questions about them. It never imports a command or server."""
 
 from __future__ import annotations
 

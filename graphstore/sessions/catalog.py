@@ -1,4 +1,4 @@
-"""What the graph says of the sessions it has: who is whose parent, which came first in a project, and where an entry lies."""
+"""Reads the sessions in the graph: their parents, which session of a project was first, and which segment holds an entry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 EVER = "9999-12-31"
-"""A valid time at which everything open-ended stands, sessions of a clock that runs ahead included."""
+"""The valid time to read at: everything open-ended stands there, even sessions of a computer whose clock runs ahead."""
 
 
 class SessionInfo(Value):
@@ -125,7 +125,7 @@ _OF_ITSELF = frozenset({COPIED, MOVED, OTHERWISE})
 
 
 def taken_back_by_reading(store: Store, id: str) -> bool:
-    """Whether a segment or a link that is no longer believed was taken back because a file was read better, and not by a person."""
+    """Return True if a segment or link that is no longer believed was retracted by a better reading of a file, and not by a person."""
     with store.reading() as sight:
         last = sight.closed_by(id)
         return last >= 0 and sight.change(last).reason in _OF_ITSELF
@@ -133,30 +133,30 @@ def taken_back_by_reading(store: Store, id: str) -> bool:
 
 @dataclass(slots=True)
 class KnownSession:
-    """A session as the graph has it."""
+    """Holds a session as the graph describes it."""
 
     id: str
     content: Json
 
     @property
     def missing(self) -> bool:
-        """Whether only another session names it: its own file was never seen."""
+        """Return True if only another session names this one: its own file was never read."""
         return bool(self.content.get("missing"))
 
     @property
     def agent(self) -> str | None:
-        """The sub-agent whose session it is."""
+        """Return the name of the sub-agent that ran this session; None for a session of the main agent."""
         return self.content.get("agent")
 
     @property
     def file_node(self) -> str | None:
-        """The node that a session would have by the id in the name of its file."""
+        """Return the node id derived from the id in the session's file name; None if there is no file."""
         file = self.content.get("file")
         return None if file is None or self.missing else session_node(session_id_in(file))
 
     @property
     def strays(self) -> dict[str, str]:
-        """Entries that hang elsewhere than the segment they are in, each with the entry that starts it."""
+        """Return entries that hang on another segment than the one that holds them, each with the first entry of the holding segment."""
         return dict(self.content.get("strays", {}))
 
     @property
@@ -165,41 +165,41 @@ class KnownSession:
 
     @property
     def parent(self) -> str | None:
-        """The node of its parent session."""
+        """Return the id of the node of the parent session."""
         named = self.content.get("parentSessionId")
         return None if named is None else session_node(named)
 
     @property
     def begun(self) -> datetime | None:
-        """When its first entry was, where its own file says so."""
+        """Return the instant of the first entry; None unless the session's own file states it."""
         at = self.content.get("startedAt")
         return None if self.missing or at is None else moment(instant(at))
 
     @property
     def since(self) -> tuple[Instant, str]:
-        """What orders the sessions of a project: those that do not say when they began come last."""
+        """Return the sort key for the sessions of a project. Sessions without a start come last."""
         began = self.content.get("startedAt")
         return (OPEN if began is None else instant(began)), self.id
 
 
 class Catalog:
-    """The sessions of a store, read once and kept up while they are written."""
+    """Keeps the sessions of a store in memory: reads them once, and follows each write."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.sessions: dict[str, KnownSession] = {}
         self._children: dict[str, set[str]] = {}
         self._by_path: dict[str, str] = {}
-        self._files: dict[str, str] = {}  # sessions whose file is named for another id, by that
+        self._files: dict[str, str] = {}  # by the node id derived from the name of the file
         self._first: dict[str, tuple[Instant, str]] = {}
         self._begun: dict[datetime, set[str]] = {}
         self.titles: dict[str, str] = {}
-        """What files of sessions call the work at entries of others."""
+        """The titles that session files give to work at entries of other files, by entry id."""
         for node in store.as_of(valid=EVER).nodes(SESSION):
             self.put(node.id, node.content)
 
     def put(self, id: str, content: Json) -> None:
-        """Take note of a session as it is written now."""
+        """Record a session as it is now written."""
         before, known = self.sessions.get(id), KnownSession(id, content)
         self.take_titles(content.get("titles", {}))
         if not known.missing:
@@ -218,7 +218,7 @@ class Catalog:
             self._first[project] = min(self._first.get(project, known.since), known.since)
 
     def take_titles(self, titles: Mapping[str, str]) -> list[str]:
-        """Take note of what a file calls the work at entries of others, the longest where several do; gives the entries of which that is new."""
+        """Record the titles that a file gives to entries of other files; the longest title of an entry wins. Return the entries whose title is new."""
         known = self.titles
         new = [
             at
@@ -229,25 +229,25 @@ class Catalog:
         return new
 
     def begun_with(self, at: datetime) -> list[KnownSession]:
-        """The sessions whose first entry was at an instant, in the order of their ids."""
+        """Return the sessions whose first entry has this instant, ordered by id."""
         return [self.sessions[id] for id in sorted(self._begun.get(at, ()))]
 
     def of_file(self, file: str) -> KnownSession | None:
-        """The session that was read from the file at a path."""
+        """Return the session that was read from the file at this path."""
         known = self.sessions.get(self._by_path.get(file, ""))
         return known if known is not None and known.content.get("file") == file else None
 
     def first_of(self, project: str) -> str | None:
-        """The earliest session of a project."""
+        """Return the node id of the earliest session of a project."""
         first = self._first.get(project)
         return None if first is None else first[1]
 
     def drop(self, id: str) -> None:
-        """Forget a session that only others named."""
+        """Remove a session that only other sessions named."""
         del self.sessions[id]
 
     def parent_of(self, header: Header, file: Path) -> KnownSession | None:
-        """The session that a file names as its parent, by its id or by the name of its file, if its own file was seen."""
+        """Return the session that a file names as its parent, by session id or by file name. Return None if the parent's own file was never read."""
         if header.parent_session_id is None:
             return None
         id = session_node(header.parent_session_id)
@@ -260,7 +260,7 @@ class Catalog:
         return other if names(header.parent_session, file, Path(other.content["file"])) else None
 
     def waiting_for(self, file: Path) -> list[KnownSession]:
-        """The sessions that name a file as their parent, and so far hang on the id in its name, of which nothing else is known."""
+        """Return the sessions that name this file as their parent and still hang on a placeholder: a node known only by the id in the file's name."""
         place = self.sessions.get(session_node(session_id_in(file.name)))
         if place is None or not place.missing:
             return []
@@ -272,11 +272,11 @@ class Catalog:
         ]
 
     def children(self, id: str) -> list[KnownSession]:
-        """The sessions that were forked from this one."""
+        """Return the sessions that were forked from this one."""
         return [self.sessions[child] for child in sorted(self._children.get(id, ()))]
 
     def descendants(self, id: str) -> list[KnownSession]:
-        """The sessions forked from this one, from those, and so on."""
+        """Return the sessions forked from this one, directly or through other forks."""
         found: dict[str, KnownSession] = {}
         todo = self.children(id)
         while todo:
@@ -287,7 +287,7 @@ class Catalog:
         return list(found.values())
 
     def lineage(self, id: str | None) -> Iterator[KnownSession]:
-        """A session, its parent, the parent of that, and so on as far as they are known."""
+        """Yield a session, its parent, and further ancestors as far as they are known."""
         seen: set[str] = set()
         while id is not None and id not in seen and id in self.sessions:
             seen.add(id)
@@ -295,14 +295,14 @@ class Catalog:
             id = self.sessions[id].parent
 
     def locate(self, entry_id: str, transcript: Transcript, session: str) -> str:
-        """The node of the segment that holds an entry of this session or of one that it was forked from; where none is known to, the
-        node of the session where it waits for one. `transcript`: any file that has the entry.
+        """Return the node of the segment that holds an entry of this session or of an ancestor. If no known segment holds it, return the
+        node of the session where the entry must wait. `transcript`: any file that contains the entry.
         """
         lineage = list(self.lineage(session))
         homes = [
             (each.content["sessionId"], set(each.nodes), each.strays) for each in lineage if not each.missing
         ]
-        # between cuts a segment is one chain of the tree: on the way to the root its start is met, or what strays after it
+        # Between two cuts a segment is one chain of the tree. So the walk to the root meets its first entry, or an entry listed in `strays`.
         entry = transcript.entry(entry_id)
         chain = [entry, *transcript.ancestors(entry_id)]
         for steps, each in enumerate(each for each in chain if each.is_content):
@@ -312,7 +312,7 @@ class Catalog:
                 if node in nodes:
                     if steps + (start is not None) < self._length(node):
                         return node
-                    return self._waiting(lineage)  # it came after what is known of that segment
+                    return self._waiting(lineage)  # the entry came after the known end of that segment
         return self._waiting(lineage)
 
     @staticmethod
@@ -320,8 +320,8 @@ class Catalog:
         return next((each.id for each in lineage if each.missing), lineage[0].id)
 
     def _length(self, node: str) -> float:
-        """How many entries with content a segment is known to have."""
+        """Return the known number of content entries of a segment."""
         found = self._store.inspect(node).node
         source = found.content.get("source", {}) if isinstance(found, Node) else {}
         count = source.get("segment", {}).get("entryCount")
-        return count if isinstance(count, int) else float("inf")  # forgotten: nothing says otherwise
+        return count if isinstance(count, int) else float("inf")  # forgotten: no limit is known

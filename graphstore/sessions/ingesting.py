@@ -1,7 +1,7 @@
-"""Session files into the graph: a node for each session and each segment, and the links between them.
+"""Writes session files into the graph: a node for each session and each segment, and the links between them.
 
-The way of a file: read → what of it is new → analysed, with no transaction open → one transaction for the session. What a file leads to depends on
-the files alone and not on the order in which they are ingested: ids are derived, and what waits for a missing parent moves when that arrives.
+A file is read, compared with the graph, analysed without an open transaction, and written in one transaction per session. The result depends only on
+the files, not on their order: ids are derived from the content, and links that wait for a missing parent move when its file arrives.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 Ended = Callable[[Transcript], bool]
-"""Whether a session has ended, so that its last segment is whole."""
+"""Returns True if a session has ended, so that its last segment is complete."""
 _REFUSED = (InvalidError, ConflictError, NotFoundError)
 
 
@@ -147,7 +147,7 @@ def reanalyze(store: Store, *, analyze: Analyser = builtin, progress: Progress |
 
 
 def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
-    """The session files at a path, in order, `but` those below a store's folder. Raises InvalidError when there is nothing there."""
+    """Return the session files at a path in order, without files below `but`, a store's folder. Raise InvalidError if there is nothing at the path."""
     place = Path(path).expanduser().absolute()
     if place.is_dir():
         own = None if but is None else but.absolute()
@@ -165,7 +165,7 @@ def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
 
 
 def _is_document(file: Path) -> bool:
-    """Whether a file is a session that is one JSON document."""
+    """Return True if a file is a session stored as one JSON document."""
     try:
         with session_bytes.opened(file, 1 << 16) as opened:
             return document_in(opened) is not None
@@ -174,7 +174,7 @@ def _is_document(file: Path) -> bool:
 
 
 def _is_not_read(file: Path) -> bool:
-    """Whether an agent keeps its sessions in a file in a form that is not read."""
+    """Return True if a file holds sessions of an agent in a format that cannot be read."""
     if file.suffix not in (".db", ".json") or not file_access.is_file(file):
         return False
     try:
@@ -185,7 +185,7 @@ def _is_not_read(file: Path) -> bool:
 
 
 def size_of(file: Path) -> int:
-    """Its bytes; 0 when it is gone."""
+    """Return the size of a file in bytes; 0 if the file is gone."""
     try:
         return file.stat().st_size
     except OSError:
@@ -196,7 +196,7 @@ def size_of(file: Path) -> int:
 
 
 class Ingesting:
-    """Takes session files one by one."""
+    """Ingests session files one by one."""
 
     def __init__(
         self, store: Store, *, analyze: Analyser, computer: str | None = None, format: str | None = None
@@ -211,7 +211,7 @@ class Ingesting:
         self.catalog = Catalog(store)
 
     def ingest_file(self, file: Path, *, ended: Ended | None = None) -> list[SessionIngested]:
-        """Ingest one file; and again those forked from it, where it now shows better what they copied. `ended`: whether its last segment is whole."""
+        """Ingest one file, and again its forks if it now shows better what they copied. `ended` returns True if the last segment is complete."""
         if ended is None and (known := self._as_it_was(file)) is not None:
             return [known]
         report, plan, awaited = self._one(file, None, ended)
@@ -222,7 +222,7 @@ class Ingesting:
         return [report, *(each for each in again if each.error or each.new or each.revised or each.retracted)]
 
     def _as_it_was(self, file: Path) -> SessionIngested | None:
-        """The report of a file that holds what it held, and of which everything stands as this analyser writes it; None for any other."""
+        """Return the report of a file that has not changed and whose segments all stand as this analyser writes them. Return None for any other file."""
         known = self.catalog.of_file(file_access.called(file))
         if known is None:
             return None
@@ -245,7 +245,7 @@ class Ingesting:
     def _one(
         self, file: Path, parent: Path | None, ended: Ended | None
     ) -> tuple[SessionIngested, SessionPlan | None, bool]:
-        """Ingest one file. Gives its report, the plan that was carried out, and whether others had named it before."""
+        """Ingest one file. Return its report, the executed plan, and whether only other sessions had named its session before."""
         name = file_access.called(file)
         try:
             transcript = self._read(file, parent)
@@ -261,7 +261,7 @@ class Ingesting:
             return SessionIngested(file=name, error=str(error)), None, False
 
     def _misread(self, plan: SessionPlan, awaited: bool) -> list[Path]:
-        """The files forked from this one that were read without it, or with less of it: it shows for certain what they copied."""
+        """Return files forked from this one that were read without it, or with less of it. This file now shows which entries they copied."""
         children = self.catalog.children(plan.id)
         if not awaited:
             begun = (each for each in children if each.nodes)
@@ -271,7 +271,7 @@ class Ingesting:
         return [place for place in places if file_access.is_file(place)]
 
     def _untitled(self, plan: SessionPlan) -> list[Path]:
-        """The files beside this one that hold entries which it titles, and that were read without its titles."""
+        """Return files in the same folder that hold entries which this file gives a title, and that were read without those titles."""
         if not plan.titles:
             return []
         folder = plan.transcript.path.parent
@@ -280,12 +280,12 @@ class Ingesting:
         return [file for file in beside if file_access.is_file(file) and _holds(file, plan.titles)]
 
     def outdated(self, known: KnownSession) -> bool:
-        """Whether another version of the analyser, or an older schema, wrote any of its segments."""
+        """Return True if another analyser version, or an older schema, wrote any segment of the session."""
         nodes = () if known.missing else map(self._standing, known.nodes)
         return any(node and revisions.outdated(node.content, self._analyze.version) for node in nodes)
 
     def again(self, known: KnownSession) -> list[SessionIngested]:
-        """Ingest a session again from the file it is known by."""
+        """Ingest a session again from its known file."""
         file = Path(known.content["file"])
         reports: list[SessionIngested] = []
         if not file_access.is_file(file):
@@ -316,7 +316,7 @@ class Ingesting:
         return self._unforked(transcript) if there is None else transcripts.read(file, parent=there)
 
     def _unforked(self, transcript: Transcript) -> Transcript:
-        """A session that names no parent as the fork of one that begins with the same entries and was known before; others as they are."""
+        """Return a session without a named parent as a fork, if a known session begins with the same entries. Return any other session unchanged."""
         header = transcript.header
         if header.format != "claude" or header.parent_session_id or header.timestamp is None:
             return transcript
@@ -331,7 +331,7 @@ class Ingesting:
         return transcript
 
     def _parent_elsewhere(self, transcript: Transcript) -> Path | None:
-        """Where the parent's file is, when it is known and not where reading looked for it."""
+        """Return the path of the parent's file if it is known and reading did not look there."""
         header = transcript.header
         if header.parent_session_id is None:
             return None
@@ -367,7 +367,7 @@ class Ingesting:
         return plan
 
     def _content(self, plan: SessionPlan, known: KnownSession | None) -> Json:
-        """The content of the session's node."""
+        """Return the content of the session's node."""
         transcript, pieces = plan.transcript, plan.pieces
         header = transcript.header
         stop = plan.segments[-1].stop
@@ -408,13 +408,13 @@ class Ingesting:
         return {name: value for name, value in content.items() if value is not None}
 
     def _compare(self, plan: SessionPlan, known: KnownSession) -> None:
-        """Decide for each segment what is to be done, against what the graph has."""
+        """Compare the plan with the graph and set the trigger of each segment."""
         place = known.content["file"]
         here = place == file_access.called(plan.transcript.path)
         is_gone = not file_access.is_file(Path(place))
         if self._same(plan.content, known.content):
             if here or not is_gone:
-                plan.content = known.content  # the same, or a copy of it
+                plan.content = known.content  # the file is unchanged, or a copy of the known one
             for piece in plan.pieces:
                 piece.trigger = self._outdated(plan, piece)
             return
@@ -436,7 +436,7 @@ class Ingesting:
         return all(one.get(name) == other.get(name) for name in names)
 
     def _wanted(self, plan: SessionPlan, piece: OwnSegment, here: bool) -> str | None:
-        """Why a segment is to be written; None when it is to be left. `here`: the file is where the session is known to be."""
+        """Return the reason to write a segment; None to leave it as it is. `here`: the file is at the path recorded for the session."""
         node = self._node(piece.id)
         if node is None or self._taken_back(node):
             return revisions.INITIAL
@@ -454,7 +454,7 @@ class Ingesting:
         return node.standing == "retracted" and taken_back_by_reading(self._store, node.id)
 
     def _renewed(self, plan: SessionPlan, piece: OwnSegment, node: Node) -> str | None:
-        """Why a segment of the same bytes is described anew: by another analyser, or since another file says what it was called."""
+        """Return the reason to revise a segment of unchanged bytes (new title, `kept` flag or analyser); None if there is none."""
         said = node.content.get("metadata", {})
         called = plan.transcript.title(piece.segment, self.catalog.titles)
         if called is not None and called != said.get("called"):
@@ -464,7 +464,7 @@ class Ingesting:
         return revisions.outdated(node.content, self._analyze.version)
 
     def _outdated(self, plan: SessionPlan, piece: OwnSegment) -> str | None:
-        """Why a segment whose session has not changed is to be written all the same."""
+        """Return the reason to write a segment of an unchanged session; None if there is no reason."""
         node = self._standing(piece.id)
         if node is None:
             return None
@@ -472,7 +472,7 @@ class Ingesting:
         return self._renewed(plan, piece, node) if digest == piece.digest else None
 
     def _node(self, id: str) -> Node | None:
-        """What the graph has by this id, with any standing."""
+        """Return the node with this id, whatever its standing; None if the id is unknown. Raise ConflictError if it belongs to an event."""
         if not self._store.knows(id):
             return None
         found = self._store.as_of(valid=EVER).inspect(id).node
@@ -483,21 +483,21 @@ class Ingesting:
         return found
 
     def _standing(self, id: str) -> Node | None:
-        """Return what the graph has by this id, where it stands."""
+        """Return the node with this id if it stands, else None."""
         node = self._node(id)
         return None if node is None or node.standing not in UPRIGHT else node
 
     # ---- writing
 
     def _written(self, plan: SessionPlan) -> SessionIngested:
-        """Write what is to be written of a session, in one transaction; none when there is nothing."""
+        """Write the session in one transaction. Open no transaction if nothing has changed."""
         known = self.catalog.sessions.get(plan.id)
         there = self._node(plan.id) if known is None else None
         if there is not None and not self._taken_back(there):
             plan.warnings.append(f"session {plan.id} is {there.standing}; it was left so")
             return self._report(plan, [], 0)
         if known is None and plan.open and not plan.pieces:
-            return self._report(plan, [], 0)  # it has just begun
+            return self._report(plan, [], 0)  # the session has just begun
         stale = self._stale(plan, known)
         plan.content = self._joined(plan, known, stale)
         due = [piece for piece in plan.pieces if piece.trigger is not None]
@@ -528,7 +528,7 @@ class Ingesting:
         )
 
     def _stale(self, plan: SessionPlan, known: KnownSession | None) -> list[str]:
-        """Segments that are known and, with what the file says now, begin nowhere: their entries are the parent's, or another segment's."""
+        """Return known segments that no longer begin at any cut of the file: their entries belong to the parent or to another segment."""
         if known is None or plan.older:
             return []
         session_id = plan.transcript.header.session_id
@@ -560,7 +560,7 @@ class Ingesting:
         return {**content, "strays": aside} if aside else content
 
     def _analysed(self, plan: SessionPlan, piece: OwnSegment) -> SessionNode:
-        """What the analyser says of a segment, checked. Raises InvalidError for one that raises, or says what is no node."""
+        """Run the analyser on a segment and check its result. Raise InvalidError if the analyser raises, or returns something that is not a node."""
         transcript, segment = plan.transcript, piece.segment
         titles = self.catalog.titles
         work = Work(transcript, segment, plan.content["computer"], transcript.header.cwd or "", titles)
@@ -588,7 +588,7 @@ class Ingesting:
 
 
 def _holds(file: Path, entries: Iterable[str]) -> bool:
-    """Whether a file has an entry with one of these ids."""
+    """Return True if a file has an entry with one of these ids."""
     with file_access.opened(file, 1 << 20) as opened:
         return any(b'"uuid"' in line and any(entry.encode() in line for entry in entries) for line in opened)
 
@@ -598,7 +598,7 @@ def _counted(warnings: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def digest_of(file: Path) -> str | None:
-    """32 hex characters of all bytes of a file; None where it cannot be read."""
+    """Return a digest of all bytes of a file, 32 hex characters; None if the file cannot be read."""
     found = blake2b(digest_size=16)
     try:
         with session_bytes.opened(file, 1 << 20) as opened:
@@ -610,7 +610,7 @@ def digest_of(file: Path) -> str | None:
 
 
 def _digest(plan: SessionPlan) -> str:
-    """32 hex characters of the own part of a session, as far as it is written."""
+    """Return a digest of the session's own segments that are written, 32 hex characters."""
     found = blake2b(digest_size=16)
     for piece in plan.pieces:
         found.update(f"{piece.id} {piece.digest}\n".encode())

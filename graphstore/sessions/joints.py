@@ -1,7 +1,7 @@
-"""How the segments of a session hang together: their ids, and the links that lead into each of them.
+"""Derives the ids of segments, and the links that lead into each segment of a session.
 
-Decided from one file alone. What leads in from another session is named by the entry it comes from; where that entry lies
-only the store knows.
+All decisions use one file alone. A link from another session names only the entry that it comes from; the store finds the segment that holds that
+entry.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from graphstore.values.models import Json
 
 PRIORITY = {"fork": 0, "branch": 1, "tree_jump": 2, "compaction": 3, "resume": 4}
 STRUCTURAL = ("continuation", "branch", "tree_jump", "compaction", "resume", "fork")
-"""The kinds of link that the shape of a session makes."""
+"""The kinds of link that follow from the structure of a session."""
 
 _NAMED = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)(?:-(\d{3}))?Z_")
 
 
 def session_node(session_id: str) -> str:
-    """The id of the node of a session: 16 hex."""
+    """Return the node id of a session: 16 hex characters."""
     return _derived(SESSION, session_id)
 
 
 def segment_node(session_id: str, start_entry: str) -> str:
-    """The id of the node of a segment. It says nothing of the file or of the segment's end, so neither a move nor growth changes it."""
+    """Return the node id of a segment. It depends neither on the file nor on the segment's end, so neither a move nor growth changes it."""
     return _derived(SEGMENT, session_id, start_entry)
 
 
 def link_id(kind: str, source: str, target: str, metadata: Json, turn: int = 0) -> str:
-    """The id of a structural link, the same from every file and at every time. `turn`: how often it was taken back before."""
+    """Return the id of a structural link. It is the same from every file and at every time. `turn`: how often the link was retracted before."""
     raw = orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS).decode()
     again = (str(turn),) if turn else ()
     return f"lnk_{_derived(kind, source, target, raw, *again)}"
@@ -50,7 +50,7 @@ def _derived(*words: str) -> str:
 
 
 def time_in(name: str) -> datetime | None:
-    """When a session began, by the name of its file: `{time}_{id}.jsonl`."""
+    """Return the start of a session from its file name `{time}_{id}.jsonl`; None if the name has no time."""
     found = _NAMED.match(PureWindowsPath(name).name)
     if found is None:
         return None
@@ -62,7 +62,7 @@ def time_in(name: str) -> datetime | None:
 
 
 def has_entry(transcript: Transcript, entry_id: str) -> bool:
-    """Whether a file holds an entry."""
+    """Return True if a file holds an entry."""
     try:
         transcript.entry(entry_id)
     except NotFoundError:
@@ -71,7 +71,7 @@ def has_entry(transcript: Transcript, entry_id: str) -> bool:
 
 
 def strays(transcript: Transcript, segments: Sequence[Segment]) -> dict[str, str]:
-    """The entries that go on in their segment without hanging on it, after a branch summary, each with the entry the segment starts at."""
+    """Return the entries that continue their segment after a branch summary without hanging on it. Each maps to the first entry of its segment."""
     found = {}
     for segment in segments:
         if segment.entry_count < 2 or transcript.entry(segment.start_entry_id).type != "branch_summary":
@@ -86,7 +86,7 @@ def strays(transcript: Transcript, segments: Sequence[Segment]) -> dict[str, str
 
 
 def names(named: str, by: Path, file: Path) -> bool:
-    """Whether a path that one file (`by`) gives for its parent means another, wherever that lies now."""
+    """Return True if the path that file `by` gives for its parent means `file`, wherever `file` is now."""
     if PureWindowsPath(named).name != file.name:
         return False
     return str(file) == named or file.parent == by.parent or time_in(named) is not None
@@ -97,7 +97,7 @@ def names(named: str, by: Path, file: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A link into a segment. Without a source it leads in from another session, from where `entry` lies there (None: it shares no entry)."""
+    """A link into a segment. Without `source` it comes from another session, from the segment that holds `entry` (None: no shared entry)."""
 
     kind: str
     source: str | None
@@ -107,15 +107,15 @@ class Joint:
 
 
 class Joints:
-    """The links into the segments of one file."""
+    """Builds the links into the segments of one file."""
 
     def __init__(self, transcript: Transcript, segments: Sequence[Segment]) -> None:
         self._transcript = transcript
-        self._segments = segments  # all of them: they cover the file
+        self._segments = segments  # all segments; together they cover the file
         self._starts = [segment.start for segment in segments]
 
     def into(self, segment: Segment, before: Segment | None) -> list[Joint]:
-        """The links into an own segment; `before` is the own segment before it in the file."""
+        """Return the links into an own segment. `before` is the previous own segment in the file."""
         target = self._node(segment)
         joints = []
         if before is not None:
@@ -141,7 +141,7 @@ class Joints:
         return Joint("fork", None, target, {**metadata, **known}, transcript.last_shared)
 
     def _cut(self, top: Boundary, segment: Segment, metadata: Json) -> Joint | None:
-        """From where the cut entry hangs in the tree; where it hangs on nothing, from what was left."""
+        """Return the link from the segment that holds the parent of the cut entry. An entry without a parent is linked from the leaf that was left."""
         transcript = self._transcript
         hangs_on = transcript.content_parent(segment.start_entry_id)
         if hangs_on is None and top.previous_entry_id is not None:
@@ -150,7 +150,7 @@ class Joints:
             return None
         home = self._holding(hangs_on)
         if home.start >= segment.start:
-            return None  # a parent that comes later in the file: only a damaged tree has one
+            return None  # the parent comes later in the file: only a damaged tree has this
         metadata["from_entry"] = hangs_on.id
         if home.copied:
             return Joint(top.type, None, self._node(segment), metadata, hangs_on.id)
@@ -164,7 +164,7 @@ class Joints:
 
 
 def _fields(boundary: Boundary) -> Json:
-    """The metadata of a boundary, without its place."""
+    """Return the metadata of a boundary, without its position."""
     metadata = {name: value for name, value in boundary.metadata.items() if value is not None}
     if boundary.previous_entry_id is not None and boundary.type != "fork":
         metadata["previous_entry"] = boundary.previous_entry_id
@@ -172,7 +172,7 @@ def _fields(boundary: Boundary) -> Json:
 
 
 def begins(transcript: Transcript, segments: Sequence[Segment]) -> list[datetime | None]:
-    """When each segment begins, never before the one it follows: a clock that was set back does not turn the order round."""
+    """Return the start of each segment. It is never before the start of the previous segment, even if the clock was set back."""
     latest = transcript.header.timestamp if not transcript.copied else None
     found = []
     for segment in segments:

@@ -1,4 +1,4 @@
-"""Which session was forked from which: ancestors and descendants over the fork links that hold at a coordinate."""
+"""Finds ancestors and descendants of sessions through the fork links that hold at a coordinate."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Lineage(Value):
         return "\n".join([*above, here, *below])
 
     def _in_order(self, parent: str) -> Iterator[Relative]:
-        """The descendants as a tree is read: each child with its own before the next."""
+        """Yield the descendants depth first: each child, then its own descendants."""
         for each in self.descendants:
             if each.parent == parent:
                 yield each
@@ -101,7 +101,7 @@ def lineage(view: Reader, session_or_node: str) -> Lineage:
 
 
 class _Family:
-    """The sessions of a view and the forks between them."""
+    """Holds the sessions of a view and the forks between them."""
 
     def __init__(self, view: Reader) -> None:
         self._view = view
@@ -111,7 +111,7 @@ class _Family:
             name = _text(node.content, "sessionId") or node.id
             self._sessions[name] = node
             self._of_node[node.id] = name
-        self._segments: dict[str, Node] = {}  # of each session its first
+        self._segments: dict[str, Node] = {}  # by session: its first segment
         segments = sorted(view.nodes(kind=SEGMENT), key=lambda node: (node.valid_from, node.id))
         for node in segments:
             name = self._of_node[node.id] = _session_id(node) or node.id
@@ -128,7 +128,7 @@ class _Family:
             self.forks.setdefault(fork.child, fork)
 
     def _of(self, id: str) -> str:
-        """The session of a node, whatever its standing."""
+        """Return the session of a node, whatever the node's standing."""
         if id not in self._of_node:
             node = self._view.inspect(id).node
             found = _session_id(node) if isinstance(node, Node) else ""
@@ -136,7 +136,7 @@ class _Family:
         return self._of_node[id]
 
     def session_of(self, id: str) -> str:
-        """The session that is meant."""
+        """Return the session that an id names: a session or one of its segments. Raise InvalidError for the id of anything else."""
         if id in self._sessions or id in self._segments:
             return id
         node = self._view.inspect(id).node

@@ -1,4 +1,4 @@
-"""What tokens cost, where the sessions themselves do not say: a table of prices that the user sets, kept in the store."""
+"""Computes the cost of tokens from a price table that the user sets, for sessions that do not state the cost. The table is stored in the store."""
 
 from __future__ import annotations
 

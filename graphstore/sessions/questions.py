@@ -1,6 +1,6 @@
-"""The questions about agents' sessions: what was decided and learned, what failed again, and what it cost.
+"""Answers questions about agents' sessions: decisions, lessons, recurring errors and costs.
 
-Each is a function of a view, so it is answered as of any coordinate; each answer reads well as text, and is a tuple of plain values.
+Each question is a function of a view, so it can be answered at any coordinate. Each answer prints as text, and holds plain values.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _decided(what: str, group: list[tuple[WorkPiece, Json]]) -> Decided:
 
 
 def _times(group: Sequence[tuple[WorkPiece, object]]) -> dict[str, Any]:
-    """Return where and when something was found last, since when, and how often."""
+    """Return the first and last time of an observation, how often it was made, and its latest project and node."""
     first, latest = group[0][0], group[-1][0]
     return {
         "project": latest.project,
@@ -318,7 +318,7 @@ class Costs(SessionAnswer):
 
     def __str__(self) -> str:
         total = f"{plural(self.tokens, 'token')} in all, by {self.by}"
-        if self.unpriced and not self.cost:  # no price is known: tokens only
+        if self.unpriced and not self.cost:  # no price is known: show only tokens
             return "\n".join([*(row.took for row in self.rows), total])
         total = f"{priced(self.cost, self.unpriced):>10}  {total}"
         total += f"; no cost is known of {plural(self.unpriced, 'piece')} of work" if self.unpriced else ""

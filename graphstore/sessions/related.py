@@ -1,7 +1,7 @@
-"""Connects sessions: finds which segments are related, without a model, and writes links that are marked as inferred.
+"""Finds related segments without a model, and links them. The links are marked as inferred.
 
-The way of a connect: the segments that stand → what is found of them (likeness.py) → held against the links there are → one transaction,
-or none. What is found depends on the segments alone, so the links of now are the same in whatever order they were ingested.
+`connect` takes the segments that stand, finds connections (`likeness.py`), compares them with the existing links, and writes the difference in at most
+one transaction. The result depends only on the segments, not on the order of their ingestion.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 FOUND: tuple[str, ...] = (
     "semantic", "reference", "lesson_application", "failure_pattern", "technique_shared", "project_related",
 )  # fmt: skip
-"""The kinds of link that are found."""
+"""The kinds of link that `connect` makes."""
 GROUNDLESS = "connect: no ground for it is found any more"
 RENEWED = "connect: it is found otherwise now"
 
-_OWN = "con_"  # the ids of links that are made here, and may be taken back here
+_OWN = "con_"  # prefix of the ids of links that `connect` makes, and may retract
 _CLOSER = tuple(kind.name for kind in KINDS.values() if kind.group in ("structural", "semantic"))
-_READ = ("content", "lessons", "observations")  # the parts of a content that are text about the work
+_READ = ("content", "lessons", "observations")  # the parts of a content with text about the work
 _DAY = 86_400 * 1_000_000
 
-_Key = tuple[str, str, str]  # kind, source, target; of a symmetric kind the ends in order
+_Key = tuple[str, str, str]  # kind, source, target; the two ends of a symmetric kind are sorted
 
 
 class Connected(Value):
@@ -100,7 +100,7 @@ def connect(
 
 
 class _Connecting:
-    """One connect, inside its transaction."""
+    """One run of `connect`, inside its transaction."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class _Connecting:
         self._refused: frozenset[str] | None = None
 
     def links(self, limits: LikenessLimits) -> None:
-        """Make the links that are found, and take back those of this command that are found no more."""
+        """Create the links that were found. Retract links of earlier runs that are no longer found."""
         found = connections(map(subject, self._pieces), limits, self._known.joined)
         wanted = {_key(each.kind, each.source, each.target): each for each in found}
         for key, id in self._known.own.items():
@@ -124,7 +124,7 @@ class _Connecting:
                 self._hold(key, connection, max(since[connection.source], since[connection.target]))
 
     def _hold(self, key: _Key, connection: FoundConnection, since: Instant) -> None:
-        """Make one link, unless it is there, or was retracted."""
+        """Create one link, unless it exists or somebody retracted it."""
         own = self._known.own.get(key)
         if own is None:
             if self._known.past.get(key) in self._unwanted() or not self._make(connection, since):
@@ -137,7 +137,7 @@ class _Connecting:
             self._renewed += 1
 
     def _make(self, connection: FoundConnection, since: Instant) -> bool:
-        """Whether the link could be made: somebody may say otherwise of another time."""
+        """Create the link. Return False if the store refuses it, because of a conflict with a link of another time."""
         source, kind, target, reason, metadata = connection
         id = next(id for id in _ids(connection) if not self._is_known(id))
         about: Any = {"reason": reason, "metadata": metadata, "valid_from": moment(since)}
@@ -152,7 +152,7 @@ class _Connecting:
             return sight.knows_link(id)
 
     def _unwanted(self) -> frozenset[str]:
-        """The links of this command that somebody else took back."""
+        """Return the links of `connect` that somebody else retracted."""
         if self._refused is None:
             changes = self._store.changes() if self._known.past else ()
             unlinked = (change for change in changes if change.verb == "unlink")
@@ -161,7 +161,7 @@ class _Connecting:
         return self._refused
 
     def done(self) -> Connected:
-        """What was done."""
+        """Return the report of this run."""
         return Connected(
             segments=len(self._pieces),
             links={kind: self._made[kind] for kind in FOUND if self._made[kind]},
@@ -172,7 +172,7 @@ class _Connecting:
 
 
 def subject(piece: WorkPiece) -> Subject:
-    """What of a piece of work is held against others. Nothing of it is written by `connect`."""
+    """Return the properties of a piece of work that are compared. None of them is written by `connect`."""
     content = piece.content
     return Subject(
         id=piece.id,
@@ -193,8 +193,8 @@ def subject(piece: WorkPiece) -> Subject:
 
 
 class _KnownLinks(NamedTuple):
-    """The links between segments: those of this command by what they say, what others say, the pairs that others' links join closely; and those
-    that this command made once and that are held no more, each by its latest id.
+    """Holds the links between segments. `own`: links of `connect`. `others`: keys of all other links. `pairs`: segments that other links join closely.
+    `past`: links of `connect` that are no longer believed, with their latest id.
     """
 
     own: dict[_Key, str]
@@ -228,7 +228,7 @@ def _known(store: Store, there: list[WorkPiece]) -> _KnownLinks:
 
 
 def _found(sight: Sight, row: int) -> bool:
-    """Whether a link still matches what was found, and no caller has stated it since."""
+    """Return True if `connect` made this link and nobody else has stated it since."""
     claim = sight.claim(row)
     return claim.inferred and claim.created_by == "daemon"
 
@@ -240,7 +240,7 @@ def _key(kind: str, source: str, target: str) -> _Key:
 
 
 def _ids(connection: FoundConnection) -> Iterator[str]:
-    """The ids a link may have, made of its content: the first, and those for when it is written again after a retraction."""
+    """Yield the possible ids of a link, derived from its content: first the original, then one for each time it is written again after a retraction."""
     key = _key(connection.kind, connection.source, connection.target)
     raw = orjson.dumps([*key, connection.reason, connection.metadata], option=orjson.OPT_SORT_KEYS)
     for number in count():
@@ -248,7 +248,7 @@ def _ids(connection: FoundConnection) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value."""
+    """Yield every string inside a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What an analyser decided of a segment without much ground, for a person to look at. Describing the segment anew settles it."""
+"""Lists the decisions that an analyser marked for review, so that a person can correct them. Describing the segment again settles them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Doubt(Value):
 @registry.read("sessions")
 def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
     """The decisions marked `needsReview` of the segments that stand, in the order the segments were first known; at most `limit`."""
-    # every command that prints would wait for its models
+    # Imported here: at the top of the module, every command that prints would wait for these models.
     from graphstore.sessions.segments.nodes import SEGMENT
     from graphstore.sessions.segments_read import value_at
 
     most = whole_number("limit", limit)
     found: list[Doubt] = []
     for node in view.nodes(SEGMENT):
-        # what a person wrote need not have the shape of an analysis
+        # a person's correction may not have the shape of an analysis
         for decision in as_objects(value_at(node.content, "daemonMeta", "decisions")):
             if decision.get("needsReview") is True:
                 found.append(_doubt(node, decision))

@@ -1,4 +1,4 @@
-"""When a segment is described anew, and what of its older descriptions lives on: a person's corrections, and the connections that were found."""
+"""Decides when a segment is described again, and which parts of older descriptions remain: corrections by a person, and connections."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from graphstore.sessions.transcripts.steps import as_list, as_object
 from graphstore.values.models import Json, Version
 
 _ITS_OWN = {"source": ("segment", "digest"), "metadata": ("analyzedAt", "analyzerVersion", "schemaVersion")}
-"""What only an analysis states of itself: it is never corrected."""
+"""The fields that describe the analysis itself. Corrections never apply to them."""
 Outdated = Literal["prompt_update", "schema_migration"]
 INITIAL, GROWN, EARLIER = "initial", "session_grown", "earlier_session"
 CORRECTED, CONNECTED = "user_feedback", "connection_found"
 
 
 def outdated(content: Json, version: str) -> Outdated | None:
-    """Why what was written of a segment is to be written anew, by the analyser of this version; None when it is not."""
+    """Return the reason to describe a segment again with the analyser of this version; None if it is current."""
     metadata = _part(content, "metadata")
     schema, by = metadata.get("schemaVersion"), metadata.get("analyzerVersion")
     if isinstance(schema, int) and schema < SCHEMA_VERSION:
@@ -26,14 +26,14 @@ def outdated(content: Json, version: str) -> Outdated | None:
 
 
 def known_as(content: Json) -> tuple[str | None, int]:
-    """The digest of the bytes a segment was read from, and how many entries with content it had."""
+    """Return the digest of the bytes that a segment was read from, and its number of content entries."""
     source = _part(content, "source")
     count = _part(source, "segment").get("entryCount")
     return source.get("digest"), count if isinstance(count, int) else 0
 
 
 def carried(versions: Iterable[Version], fresh: Json) -> Json:
-    """A fresh description with what people corrected of the earlier ones, and with the connections that were found. `versions`: all there were."""
+    """Return a fresh description together with people's corrections and with connections that were found before. `versions`: all earlier versions."""
     before: Json | None = None
     analysed = fresh
     for version in sorted(versions, key=lambda version: version.number):
@@ -50,7 +50,7 @@ def carried(versions: Iterable[Version], fresh: Json) -> Json:
 
 
 def still_says(before: Json, after: Json) -> bool:
-    """Whether a description says every decision and lesson that one before said: what others rest on."""
+    """Return True if a description still contains every decision and lesson of an earlier one. Other nodes may rest on these."""
     then, now = _stated(before), _stated(after)
     return all(each in now for each in then)
 
@@ -62,7 +62,7 @@ def _stated(content: Json) -> list[Any]:
 
 
 def _connected(before: Json, after: Json, fresh: Json) -> Json:
-    """`fresh` with the decisions and the related projects that were added between two versions."""
+    """Return `fresh` with the decisions and related projects that `after` added to `before`."""
     carried = dict(fresh)
     for part, name in (("daemonMeta", "decisions"), ("semantic", "relatedProjects")):
         was = _part(before, part).get(name) or []
@@ -75,7 +75,7 @@ def _connected(before: Json, after: Json, fresh: Json) -> Json:
 
 
 def in_new_project(content: Json, new: bool) -> Json:
-    """A description that says whether its session was the first of the project."""
+    """Return the content with `classification.isNewProject` set to `new`."""
     return {**content, "classification": {**_part(content, "classification"), "isNewProject": new}}
 
 

@@ -1,6 +1,6 @@
-"""The pieces of work in a view: its segments of agent sessions, read field by field, oldest first.
+"""Reads the pieces of work in a view: its segments of agent sessions, field by field, oldest first.
 
-A content need not be as an analyser writes it, it may come from any import: what is missing, or of another shape, reads as nothing.
+A content may come from any import, so it need not have the shape that an analyser writes. A missing field, or one of another type, reads as empty.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from graphstore.values.models import Json, Node
 from graphstore.values.period import Instant, TimeLike, instant
 from graphstore.view.view import Reader
 
-_NAMED = 5  # projects that an error names
+_NAMED = 5  # the most projects that an error names
 
 
 class LessonOfWork(NamedTuple):
-    """A lesson of a piece of work, and its name: the same for the same summary at the same level."""
+    """Holds a lesson of a piece of work. The id is the same for the same summary at the same level."""
 
     id: str
     level: str
@@ -37,7 +37,7 @@ class LessonOfWork(NamedTuple):
 
 
 class ErrorOfWork(NamedTuple):
-    """An error of a piece of work, and its pattern: the same for errors that differ only in ids, instants, addresses and long numbers."""
+    """Holds an error of a piece of work. The pattern is the same for errors that differ only in ids, instants, addresses and long numbers."""
 
     pattern: str
     type: str
@@ -66,22 +66,22 @@ class WorkPiece:
 
     @property
     def folder(self) -> str:
-        """Where it was done: the folder its session says. `project` is the whole project, without sub-folder and worktree."""
+        """Return the working folder that the session states. `project` is the whole project, without sub-folder and worktree."""
         return self.text("classification", "project")
 
     @property
     def parent(self) -> str:
-        """The session that a sub-agent worked for; empty for what is no sub-agent's."""
+        """Return the session that a sub-agent worked for; an empty string if this is not a sub-agent's work."""
         return self.text("source", "parentSessionId") if self.text("source", "agent") else ""
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing was done: a start-up, commands of the program alone."""
+        """Return True if nothing was done: a start-up, or only commands of the program."""
         return bool(self.text("content", "idle"))
 
     @property
     def title(self) -> str:
-        """What was done, in a line."""
+        """Return a line that states what was done."""
         return self.text("content", "title") or self.summary
 
     @property
@@ -90,11 +90,11 @@ class WorkPiece:
 
     @property
     def unpriced(self) -> bool:
-        """Whether its session says what it took in tokens and not in money."""
+        """Return True if the session states tokens but no cost."""
         return any(each.get("decision") == UNPRICED for each in self.objects("daemonMeta", "decisions"))
 
     def at(self, *path: str) -> Any:
-        """The value there; None where there is none."""
+        """Return the value at a path into the content; None if there is none."""
         return value_at(self.content, *path)
 
     def text(self, *path: str) -> str:
@@ -110,7 +110,7 @@ class WorkPiece:
         return as_objects(self.at(*path))
 
     def lessons(self) -> Iterator[LessonOfWork]:
-        """Its lessons, level by level."""
+        """Yield its lessons, level by level."""
         for level in LEVELS:
             for each in self.objects("lessons", level):
                 summary = as_text(each.get("summary"))
@@ -118,7 +118,7 @@ class WorkPiece:
                     yield LessonOfWork(fingerprint(f"{level} lesson", summary), level, summary, each)
 
     def errors(self) -> Iterator[ErrorOfWork]:
-        """The errors it met."""
+        """Yield the errors that occurred in it."""
         for each in self.objects("content", "errorsSeen"):
             type, message = as_text(each.get("type")), as_text(each.get("message"))
             if type or message:
@@ -126,7 +126,7 @@ class WorkPiece:
 
 
 def value_at(content: Json, *path: str) -> Any:
-    """Return the value at a path into a content; None where there is none."""
+    """Return the value at a path into a content; None if there is none."""
     value: Any = content
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -134,7 +134,7 @@ def value_at(content: Json, *path: str) -> Any:
 
 
 def pieces(view: Reader) -> list[WorkPiece]:
-    """The segments that stand in a view, by start, then id."""
+    """Return the segments that stand in a view, by start, then id."""
     found = sorted(map(WorkPiece, view.nodes(kind=SEGMENT)), key=lambda piece: (piece.since, piece.id))
     projects = whole_projects({piece.folder for piece in found})
     for piece in found:
@@ -149,7 +149,7 @@ _NO_PROJECT = re.compile(
 
 
 def whole_projects(folders: Iterable[str]) -> dict[str, str]:
-    """The project of each folder: a worktree is its repository, a sub-folder is the nearest known folder above it that is no home or root."""
+    """Return the project of each folder: the repository of a worktree, or the nearest known folder above that is neither a home nor a root."""
     plain: dict[str, str] = {}
     for folder in folders:
         path = folder.replace("\\", "/") if _WORKTREE.search(folder.replace("\\", "/")) else folder
@@ -160,7 +160,7 @@ def whole_projects(folders: Iterable[str]) -> dict[str, str]:
 
 
 def _top(path: str, known: set[str]) -> str:
-    """The highest known folder above a path that is a project; the path itself where none is."""
+    """Return the highest known folder above a path; the path itself if there is none."""
     top = path
     for at, char in enumerate(path):
         if char in "/\\" and path[:at] in known:
@@ -170,21 +170,21 @@ def _top(path: str, known: set[str]) -> str:
 
 
 def between(found: Iterable[WorkPiece], begin: Instant, end: Instant) -> list[WorkPiece]:
-    """Those that began in [begin, end)."""
+    """Return the pieces that began in [begin, end)."""
     return [piece for piece in found if begin <= piece.since < end]
 
 
 def pieces_of(
     view: Reader, project: str | None, since: TimeLike | None, until: TimeLike | None
 ) -> list[WorkPiece]:
-    """Return those of one project, or of every one, that began in [since, until)."""
+    """Return the pieces of one project, or of all projects, that began in [since, until)."""
     return between(of_project(pieces(view), project), *view.bounds_of(since, until))
 
 
 def of_project(found: Iterable[WorkPiece], project: str | None) -> list[WorkPiece]:
-    """Those of one project, given by its path or by the end of it (`pi-brain`), sub-folders and worktrees included; of every project for None.
+    """Return the pieces of one project, given by its path or the end of it, with sub-folders and worktrees; of all projects for None.
 
-    A sub-folder or a worktree named itself is that alone. Raises NotFoundError for a project that has no piece here, InvalidError for an end that several projects have.
+    A sub-folder or worktree that is named itself stands alone. Raise NotFoundError for a project without a piece, InvalidError for an ambiguous end.
     """
     found = list(found)
     if project is None:
@@ -200,7 +200,7 @@ def of_project(found: Iterable[WorkPiece], project: str | None) -> list[WorkPiec
 
 
 def whole_name(known: set[str], project: str) -> str:
-    """The path of the project that is meant."""
+    """Return the full path of a project named by its path or the end of it. Raise NotFoundError if none matches, InvalidError if several do."""
     wanted = text_of("project", project)
     if wanted in known:
         return wanted
@@ -219,7 +219,7 @@ def whole_name(known: set[str], project: str) -> str:
 
 
 def paths_meant(known: Iterable[str], project: str) -> Iterator[str]:
-    """The paths that are this one, or end with it."""
+    """Yield the known paths that equal this one or end with it."""
     end = PurePosixPath(project.replace("\\", "/")).parts
     for path in known:
         if path == project or PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end:
@@ -227,7 +227,7 @@ def paths_meant(known: Iterable[str], project: str) -> Iterator[str]:
 
 
 def number(value: Any) -> float:
-    """A number that counts: finite, not below 0; 0 for anything else."""
+    """Return the value if it is a number of 0 or more, else 0."""
     counts = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
     return value if counts else 0
 

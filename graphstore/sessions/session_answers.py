@@ -1,4 +1,4 @@
-"""What answers about sessions have in common: lines of text, spans of time, sums of money."""
+"""Holds what answers about sessions share: lines of text, time spans, sums of money."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from graphstore.values.models import Value
 from graphstore.values.period import when
 
-_CENTS = 6  # decimals of a sum of money: more are noise of the sums
+_CENTS = 6  # decimals of a sum of money; further ones are rounding noise
 
 
 class SessionAnswer(Value):
@@ -40,12 +40,12 @@ class SessionAnswer(Value):
 
 
 def summed(amounts: Iterable[float]) -> float:
-    """The sum of amounts of money, whatever their order."""
+    """Return the sum of amounts of money, independent of their order."""
     return round(fsum(amounts), _CENTS)
 
 
 def priced(amount: float, unpriced: int) -> str:
-    """An amount of money; with "+" where it is not all that was paid, for some of it has no price. "unknown" where that is all of it."""
+    """Return an amount of money as text: with "+" if a part has no price, and "unknown" if no part has one."""
     if not unpriced:
         return _money(amount)
     return f"{_money(amount)}+" if amount else "unknown"
@@ -56,5 +56,5 @@ def _money(amount: float) -> str:
 
 
 def span(since: datetime | None, until: datetime | None) -> str:
-    """The words for a span of time."""
+    """Return a time span as text."""
     return "".join(f" {word} {when(at)}" for word, at in (("since", since), ("until", until)) if at)

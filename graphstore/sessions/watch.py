@@ -1,7 +1,7 @@
-"""Session files ingested while they are written: a closed segment at once, the last one when the session has been idle for ten minutes.
+"""Ingests session files while they grow: a closed segment at once, the last one after the session was idle for ten minutes.
 
-Nothing here sleeps: a look reads the clock it was given. A file is read again when its size or its time has changed, or when it
-has been idle for long enough.
+Nothing here sleeps: each look reads the given clock. A file is read again when its size or modification time has changed, or when it has been idle
+for long enough.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class _Watched:
 
     stamp: _Stamp
     since: datetime
-    """When it was last written, as far as was seen."""
+    """The time of its last observed change."""
     open: bool = True
-    """Its last segment was left for later."""
+    """The last segment was left for later."""
     error: str | None = None
     warnings: tuple[str, ...] = ()
 
 
 class Following:
-    """A session file, or a folder of them, that may grow. Each `look` ingests what is new.
+    """Ingests a session file, or a folder of them, that may grow. Each call of `ingest_new` ingests what is new.
 
-    `idle`: after so long without a change a session has ended. `clock` says what time it is (default: the store's). To a store in another process a
-    file is sent whole, when it has not changed for half a minute; what it cannot take is reported as that file's error.
+    `idle`: a session without a change for this long has ended. `clock` returns the current time (default: the store's). A store in another process
+    receives a file whole, after half a minute without a change; a refusal is reported as that file's error.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class Following:
         self._watched: dict[Path, _Watched] = {}
 
     def ingest_new(self, seconds: float | None = None) -> Ingested:
-        """Ingest what is new since the last look. What failed is reported when it is new, and tried again when the file changes or is idle.
+        """Ingest what is new since the last call. A failure is reported when it is new, and retried when the file changes or is idle.
 
-        `seconds`: after so long no further file is begun; the next look goes on.
+        `seconds`: after this time no further file is begun; the next call continues.
         """
         now, until = self._clock(), None if seconds is None else time.monotonic() + seconds
         reports: list[SessionIngested] = []
         due = [(file, stamp) for file, stamp in self._files() if self._is_due(file, stamp, now)]
         if due and not self._elsewhere:
-            self._ingesting = self._fresh()  # others may have written meanwhile
+            self._ingesting = self._fresh()  # other processes may have written meanwhile
         for file, stamp in due:
             reports += self._sent(file, stamp, now) if self._elsewhere else self._take(file, stamp, now)
             if until is not None and time.monotonic() >= until:
@@ -98,7 +98,7 @@ class Following:
             try:
                 found = file.stat()
             except OSError:
-                continue  # it is gone already
+                continue  # the file is already gone
             yield file, (found.st_size, found.st_mtime_ns, found.st_ino)
 
     def _is_due(self, file: Path, stamp: _Stamp, now: datetime) -> bool:
@@ -109,7 +109,7 @@ class Following:
         return known is None or stamp != known.stamp or (known.open and now - known.since >= self._idle)
 
     def _sent(self, file: Path, stamp: _Stamp, now: datetime) -> list[SessionIngested]:
-        """Give a file to the store where it is."""
+        """Send a file to a store in another process."""
         how: dict[str, Any] = {} if self._analyze is builtin else {"analyze": self._analyze}
         try:
             done = ingest(self._store, file, computer=self._computer, format=self._format, **how).sessions
@@ -138,7 +138,7 @@ class Following:
         if report.error is not None and before is not None and report.error == before.error:
             return others
         known = before.warnings if before is not None else ()
-        # a line that is being written is none yet, and a file with nothing in it is no session
+        # A line still being written is not an entry yet, and an empty file is not a session.
         warned = report.session is not None and any(
             each not in known and not each.startswith("torn last line") for each in report.warnings
         )
@@ -147,7 +147,7 @@ class Following:
 
 
 def follow(following: Following, told: Callable[[Ingested], None], *, every: float = 2.0) -> None:
-    """Look every so many seconds, for ever, and pass each result to `told`. Interrupted anywhere, what was committed is kept, and the next goes on from there."""
+    """Ingest every `every` seconds, forever, and pass each result to `told`. An interruption loses no committed work; the next run continues from it."""
     while True:
         done = following.ingest_new()
         if done.sessions:
@@ -160,7 +160,7 @@ def _now() -> datetime:
 
 
 def _written(transcript: Transcript, now: datetime) -> datetime:
-    """When a file that is seen for the first time was written last, as its entries say; now, when a line of it is not whole."""
+    """Return when a file seen for the first time was last written, by its entries; `now` if its last line is incomplete."""
     if _torn(transcript.path):
         return now
     times = [

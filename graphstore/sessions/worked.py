@@ -1,6 +1,6 @@
-"""What agents did: their pieces of work by day and session, who touched a file, and which pieces say some words.
+"""Answers what agents did: pieces of work by day and session, who touched a file, and which pieces contain given words.
 
-What a sub-agent did counts to the piece of work it was started in; what did nothing (start-ups, commands of the program) is not listed.
+A sub-agent's work counts towards the piece of work that started it. Pieces in which nothing was done (start-ups, program commands) are omitted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from graphstore.view.view import Reader
 
 _LINE, _SNIPPET = 100, 160
 _TITLE, _ASKED = 200, 140
-_FILES = 6  # that a line names
+_FILES = 6  # the most files that a line names
 _MINUTE = 60_000_000
 
 
@@ -184,7 +184,7 @@ def work_on(
 
 
 def _names(view: Reader) -> dict[str, str]:
-    """The sessions that are known with their names."""
+    """Return the known sessions with their names."""
     contents = (node.content for node in view.nodes(kind=SESSION))
     return {
         str(content.get("sessionId")): str(content.get("name") or "")
@@ -194,7 +194,7 @@ def _names(view: Reader) -> dict[str, str]:
 
 
 def _requests(found: Iterable[WorkPiece]) -> dict[str, str]:
-    """The first request of each session that names work."""
+    """Return the first request of each session that names work."""
     first: dict[str, str] = {}
     for piece in found:
         asked = piece.texts("content", "requests")
@@ -205,7 +205,7 @@ def _requests(found: Iterable[WorkPiece]) -> dict[str, str]:
 
 
 def _named(files: tuple[str, ...]) -> str:
-    """The names of files, as many as a line has room for."""
+    """Return the names of as many files as fit on a line."""
     more = f" and {len(files) - _FILES} more" if len(files) > _FILES else ""
     return line(", ".join(files[:_FILES]), _TITLE * 2) + more
 
@@ -213,7 +213,7 @@ def _named(files: tuple[str, ...]) -> str:
 def _listed(
     found: list[WorkPiece], names: dict[str, str], requests: dict[str, str], table: Prices
 ) -> Iterator[Worked]:
-    """Each piece that did something, with what its sub-agents did."""
+    """Yield each piece in which something was done, with the work of its sub-agents."""
     own: dict[str, list[WorkPiece]] = {}
     for piece in found:
         if not piece.is_idle and not piece.parent:
@@ -266,7 +266,7 @@ def _worked(
 
 
 def _wall_clock(found: Iterable[WorkPiece]) -> float:
-    """The minutes in which any of them was at work."""
+    """Return the minutes during which at least one piece was active."""
     took, latest = 0, -OPEN
     for piece in sorted(found, key=lambda piece: piece.since):
         end = piece.since + int(piece.number("metadata", "durationMinutes") * _MINUTE)
@@ -335,13 +335,13 @@ def files(
 
 
 def _names_file(wanted: tuple[str, ...], path: str) -> bool:
-    """Whether a path has these parts one after another, and begins or ends with them."""
+    """Return True if a path begins or ends with these consecutive parts."""
     parts = PurePosixPath(path.replace("\\", "/")).parts
     return parts[-len(wanted) :] == wanted or parts[: len(wanted)] == wanted
 
 
 def _who(piece: WorkPiece, names: dict[str, str]) -> dict[str, Any]:
-    """Return which piece of work, of whom and when: what is the same of a file it touched and of words it says."""
+    """Return the fields that every answer about a piece has: the piece, its session and the time."""
     session = piece.parent or piece.session
     return {
         "node": piece.id,
@@ -438,7 +438,7 @@ def _said(piece: WorkPiece, asked: list[str], names: dict[str, str]) -> Said | N
     places = dict(_places(piece))
     lowered = {where: text.casefold() for where, text in places.items()}
     if not all(any(word in text for text in lowered.values()) for word in asked):
-        return None  # most are refused without their words being made
+        return None  # a cheap test that excludes most pieces before they are split into words
     spoken = {where: set(words(text)) for where, text in places.items()}
     if not set(asked) <= set().union(*spoken.values()):
         return None
@@ -465,7 +465,7 @@ def _places(piece: WorkPiece) -> Iterator[tuple[str, str]]:
 
 
 def _around(text: str, asked: list[str]) -> str:
-    """The text near the first of the words."""
+    """Return the text near the first of the words."""
     low = text.casefold()
     at = min((found for word in asked if (found := low.find(word)) >= 0), default=0)
     begin = max(0, at - _SNIPPET // 3)

@@ -1,4 +1,4 @@
-"""What one transaction writes of a session: its node, its segments, what leads into them, and what waited for them."""
+"""Writes one session in one transaction: its node, its segments, the links into them, and the links that waited for them."""
 
 from __future__ import annotations
 
@@ -30,52 +30,52 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 MAKER = "boundary"
-"""Who makes structural links."""
+"""The `created_by` of structural links."""
 
 
 @dataclass(slots=True)
 class OwnSegment:
-    """An own segment of a file, and what is to be done with it."""
+    """An own segment of a file, and the action planned for it."""
 
     segment: Segment
     id: str
     digest: str
     begins: datetime | None
     trigger: str | None = None
-    """Why it is written; None: it stays as it is."""
+    """The reason to write it; None: leave it as it is."""
     analysed: SessionNode | None = None
 
 
 @dataclass(slots=True)
 class SessionPlan:
-    """A session file as it will be in the graph."""
+    """Holds what a session file should become in the graph."""
 
     transcript: Transcript
     id: str
     pieces: list[OwnSegment]
     segments: Sequence[Segment]
     open: bool
-    """Its last segment is left for later."""
+    """The last segment is left for later."""
     warnings: list[str] = field(default_factory=list)
     older: bool = False
-    """The file holds less than what is known."""
+    """The file holds less than the graph."""
     content: Json = field(default_factory=dict)
     titles: list[str] = field(default_factory=list)
-    """The entries of other files of which this one is the first to say what they were called."""
+    """The entries of other files that this file is the first to give a title."""
 
 
 class SessionWriting:
-    """The steps of one transaction. The catalog is kept up with them."""
+    """Executes the steps of one transaction, and updates the catalog."""
 
     def __init__(self, store: Store, catalog: Catalog, plan: SessionPlan) -> None:
         self._store, self._catalog, self._plan = store, catalog, plan
         self._now = store.at.tx
         self._view = store.as_of(valid=EVER)
-        self._adrift: list[Link] = []  # from segments that were taken back
+        self._adrift: list[Link] = []  # structural links from retracted segments
         self._source = f"sessions:{plan.content['format']}"
 
     def write(self, known: KnownSession | None, due: list[OwnSegment], stale: list[str]) -> None:
-        """Write it. `known`: the session as it was; `due`: the segments to write; `stale`: those to take back."""
+        """Write the session. `known`: its earlier state; `due`: segments to write; `stale`: segments to retract."""
         plan, catalog = self._plan, self._catalog
         project = plan.content.get("project")
         first = catalog.first_of(project) if project else None
@@ -112,14 +112,14 @@ class SessionWriting:
             store.revise(plan.id, plan.content, text=name, tags=(), **how)
 
     def _first_told(self, id: str, content: Json, **more: Any) -> None:
-        """Write a session that is not known, or that reading retracted."""
+        """Write a session that is unknown, or that a reading retracted."""
         if self._store.knows(id):
             self._store.revise(id, content, trigger=revisions.INITIAL, source=self._source, **more)
         else:
             self._store.add_node(SESSION, content, id=id, source=self._source, **more)
 
     def _found(self, since: str | None) -> None:
-        """A session that others named: now its own file is read, and its beginning known."""
+        """Revise a session that only others had named: its own file was read now, so its start is known."""
         plan, store = self._plan, self._store
         agents = [each.since[0] for each in self._catalog.children(plan.id) if "agent" in each.content]
         earliest = min([OPEN if since is None else instant(since), *agents])
@@ -151,7 +151,7 @@ class SessionWriting:
         else:
             versions = self._view.versions(piece.id)
             content = revisions.carried(versions, fresh)
-            since = piece.begins if piece.trigger == revisions.INITIAL else None  # it was taken back
+            since = piece.begins if piece.trigger == revisions.INITIAL else None  # it was retracted before
             minor = bool(versions) and revisions.still_says(versions[-1].content, content)
             self._revise(piece.id, content, piece.trigger, piece.analysed, valid_from=since, minor=minor)
 
@@ -165,7 +165,7 @@ class SessionWriting:
         minor: bool = True,
         **how: Any,
     ) -> None:
-        """Describe a segment anew, found by the words it has now. What a person made of it need be no node: then by those of the analysis."""
+        """Describe a segment again, with text and tags from its new content. If a person's changes are not a valid node, take them from the analysis."""
         node: SessionNode | None = analysed
         with suppress(InvalidError):
             node = SessionNode.from_content(content)
@@ -174,7 +174,7 @@ class SessionWriting:
         self._store.revise(id, content, trigger=trigger, minor=minor, **about)
 
     def _no_longer_first(self, session: KnownSession) -> None:
-        """The project began with another session than was known."""
+        """Mark the segments of a session as not in a new project, because an earlier session of that project was read."""
         for id in session.nodes:
             node = self._standing(id)
             if node is None:
@@ -201,7 +201,7 @@ class SessionWriting:
     # ---- the parent
 
     def _parent(self) -> None:
-        """A place for a parent whose file was not seen, from before the first session that names it."""
+        """Create a placeholder for a parent whose file was not read, valid from before the first session that names it."""
         plan = self._plan
         named = plan.content.get("parentSessionId")
         if named is None or session_node(named) == plan.id:
@@ -213,7 +213,7 @@ class SessionWriting:
         if id in self._catalog.sessions:
             self._reach(id, min(begins, default=None))
         elif not self._store.knows(id) or taken_back_by_reading(self._store, id):
-            self._placeholder(id, named, begins)  # else a person took it back, or forgot it
+            self._placeholder(id, named, begins)  # otherwise a person retracted or forgot it
 
     def _placeholder(self, id: str, named: str, begins: list[datetime]) -> None:
         path = self._plan.content.get("parentSession")
@@ -228,7 +228,7 @@ class SessionWriting:
         self._catalog.put(id, content)
 
     def _leave(self, id: str) -> None:
-        """Take back the place of a parent that turned out to be another session, when nothing hangs on it any more."""
+        """Retract the placeholder of a parent that proved to be another session, once nothing hangs on it."""
         place = self._catalog.sessions.get(id)
         if place is not None and place.missing and not self._catalog.children(id):
             self._store.retract(id, reason=MOVED)
@@ -237,7 +237,7 @@ class SessionWriting:
     # ---- links
 
     def _link(self, piece: OwnSegment, joints: list[Joint]) -> None:
-        """Make the links into a segment what they should be."""
+        """Create and remove links until the links into a segment match the joints."""
         parent = self._plan.content.get("parentSessionId")
         wanted: dict[str, tuple[str, str, Json]] = {}
         for joint in joints:
@@ -260,11 +260,11 @@ class SessionWriting:
 
     @staticmethod
     def _key(link: Link) -> str:
-        """The id that a link has when it is made first."""
+        """Return the id that the link had when it was first made."""
         return link_id(link.kind, link.source, link.target, link.metadata)
 
     def _say(self, kind: str, source: str, target: str, metadata: Json, since: datetime | None) -> None:
-        """Make a link, under the next id where reading took it back before. What a person took back stays so."""
+        """Create a link, under the next id if a reading retracted it before. A link that a person retracted stays retracted."""
         turn = 0
         while self._is_known(id := link_id(kind, source, target, metadata, turn)):
             if not taken_back_by_reading(self._store, id):
@@ -286,7 +286,7 @@ class SessionWriting:
             return sight.knows_link(link)
 
     def _reach(self, id: str, since: datetime | None) -> None:
-        """A session is there before anything that comes from it: its agents may start ahead of its first entry, or only others name it."""
+        """Extend a session's validity back to `since`: its agents may start before its first entry, or only others name it."""
         known = self._catalog.sessions.get(id)
         if known is None or since is None or not (known.missing or self._plan.transcript.header.agent):
             return
@@ -299,7 +299,7 @@ class SessionWriting:
         return self._view.backlinks_to(id, STRUCTURAL, created_by=MAKER)
 
     def _settle(self) -> None:
-        """Links that wait at a session for a segment to come from: those whose entry is known now get it."""
+        """Move links that wait at a session to the segment that holds their entry, where this is now known."""
         owners = {id: session for session in self._catalog.descendants(self._plan.id) for id in session.nodes}
         for link in self._adrift:
             if link.target in owners:
@@ -310,7 +310,7 @@ class SessionWriting:
                     self._move(link, session)
 
     def _move(self, link: Link, session: KnownSession) -> None:
-        """Let a link into a session come from where its entry is known to lie now."""
+        """Move a link into a session to the segment that is now known to hold its entry."""
         entry = link.metadata.get("last_shared_entry") or link.metadata.get("from_entry")
         transcript = self._plan.transcript
         if entry is None or session.parent is None or not has_entry(transcript, entry):
@@ -324,5 +324,5 @@ class SessionWriting:
 
 
 def _begun(since: datetime | None) -> Json:
-    """What is known of the beginning of a session whose file was not seen."""
+    """Return the content that states the latest possible start of a session whose file was not read."""
     return {} if since is None else {"startedBefore": iso(instant(since))}

@@ -1,1 +1,1 @@
-"""A segment described: its node, its words, and the analyser that works without a model. It writes nothing."""
+"""Describes segments: the model of their node, word lists, and an analyser that needs no language model. It writes nothing."""

@@ -1,7 +1,7 @@
-"""Reading a segment of a session into what is known of it. An analyser is a callable; the one built in needs no model.
+"""Runs an analyser on a segment of a session. An analyser is a callable; the built-in one needs no language model.
 
-What the built-in one says it says by rules that anyone can check against the segment; where a rule has no ground, it
-says so among its decisions and asks for review.
+The built-in analyser follows rules that anyone can check against the segment. If no rule applies, it records that among its decisions and asks for
+review.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Analyser", "Work", "builtin"]
 
 
 class Analyser(Protocol):
-    """Describes a segment. `version` changes when its results do: what an older version described is then analysed again."""
+    """Describes a segment. `version` changes whenever results change; segments that an older version described are then analysed again."""
 
     version: str
 
@@ -36,26 +36,26 @@ class Analyser(Protocol):
 
 @dataclass(frozen=True)
 class Work:
-    """A segment to be analysed: its entries, and where it is from."""
+    """Holds a segment to analyse: its entries and its origin."""
 
     transcript: Transcript
     segment: Segment
     computer: str
     project: str
     titles: Mapping[str, str] = field(default_factory=dict)
-    """What other files of the agent call the work at an entry."""
+    """Titles that other files of the agent give to work, by entry id."""
 
     @property
     def header(self) -> Header:
-        """The header of the session."""
+        """Return the header of the session."""
         return self.transcript.header
 
     def entries(self) -> Iterator[tuple[Entry, Json]]:
-        """The segment's entries with their bodies, as they lie in the file."""
+        """Yield the segment's entries with their bodies, in file order."""
         return self.transcript.bodies(self.segment)
 
     def steps(self) -> Iterator[Step]:
-        """The steps of the entries, in order. Of a sub-agent at work beside the session only its actions and costs, not its words."""
+        """Yield the steps of the entries, in order. If a sub-agent works inside the session, yield its actions and costs but not its messages."""
         within = self.transcript.entries[self.segment.start : self.segment.stop]
         beside = any(entry.is_content and not entry.sidechain for entry in within)
         steps = stepper(self.header.format)
@@ -67,7 +67,7 @@ class Work:
                     yield step
 
     def started(self) -> datetime:
-        """When the segment began; where none of its entries says, when the session did. Raises InvalidError where nothing says."""
+        """Return the start of the segment, or of the session if no entry has a time. Raise InvalidError if neither has one."""
         found = self.segment.start_timestamp or self.header.timestamp
         if found is None:
             raise InvalidError(
@@ -76,17 +76,17 @@ class Work:
         return found
 
     def minutes(self) -> float:
-        """How long it took by the clock on the wall, to two decimals."""
+        """Return the elapsed wall-clock time in minutes, to two decimals."""
         ended = self.segment.end_timestamp or self.started()
         return max(0.0, round((ended - self.started()).total_seconds() / 60, 2))
 
     def request(self) -> str | None:
-        """The first text of the user, without the wrappers of commands and reminders; None where there is none."""
+        """Return the first text of the user, without the wrappers of commands and reminders; None if there is none."""
         messages = (step for step in self.steps() if isinstance(step, SpokenMessage))
         return next((each.text for each in messages if each.who == "user" and rules.asks(each.text)), None)
 
     def text(self, limit: int | None = None) -> str:
-        """Messages and summaries, a paragraph each with its author; for an analyser that reads text. At most `limit` characters: its beginning and its end."""
+        """Return messages and summaries, one paragraph each with its author. If the text exceeds `limit` characters, return its beginning and its end."""
         whole = "\n\n".join(_paragraphs(self))
         if limit is None or len(whole) <= limit:
             return whole
@@ -95,11 +95,11 @@ class Work:
         return whole[:half] + gap + whole[len(whole) - half :] if half else whole[:limit]
 
     def kept(self) -> bool | None:
-        """Whether the session went on from most of this work, and did not go back behind it; None where nothing comes after it."""
+        """Return True if the session continued from most of this work and did not go back behind it; None if nothing comes after it."""
         return self.transcript.is_kept(self.segment)
 
     def tokens_summed(self) -> list[Json]:
-        """The compactions that began or ended the segment: tokens before and after, where the session says them."""
+        """Return the token counts before and after each compaction that opened the segment, where the session states them."""
         names = {"tokens_before": "tokensBefore", "tokens_after": "tokensAfter"}
         cuts = [each for each in self.segment.opened_by if each.type == "compaction"]
         found = [
@@ -108,11 +108,11 @@ class Work:
         return [each for each in found if each]
 
     def called(self) -> str | None:
-        """What the agent itself called this work; None where it did not."""
+        """Return the title that the agent gave to this work; None if it gave none."""
         return self.transcript.title(self.segment, self.titles)
 
     def source(self) -> Json:
-        """The `source` of the node."""
+        """Return the `source` part of the node."""
         header, segment = self.header, self.segment
         source: Json = {
             "sessionFile": str(self.transcript.path),
@@ -144,12 +144,12 @@ def _paragraphs(work: Work) -> Iterator[str]:
 
 
 class _Builtin:
-    """The analyser without a model."""
+    """Analyses segments without a language model."""
 
     version = "builtin-3"
 
     def __call__(self, work: Work) -> SessionNode:
-        """What the segment says of itself. The same segment gives the same node, always."""
+        """Return the description of a segment. The same segment always gives the same node."""
         found = rules.Findings(work.project)
         for step in work.steps():
             found.add_step(step)

@@ -1,4 +1,4 @@
-"""The words the built-in analyser knows: languages, frameworks, topics, kinds of error, what a request asks for. Tables, no logic."""
+"""Word lists of the built-in analyser: languages, frameworks, topics, kinds of error, and words in requests. It contains tables and no logic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FRAMEWORKS_BY_NAME: Mapping[str, str] = {
     "angular": "angular", "remix.config": "remix", "manage": "django", "conftest": "pytest", "webpack.config": "webpack",
     "dockerfile": "docker", "docker-compose": "docker", "biome": "biome", "eslint.config": "eslint",
 }  # fmt: skip
-"""By the name of a file without its last extension."""
+"""Frameworks by file name without its last extension."""
 FRAMEWORKS_BY_EXTENSION: Mapping[str, str] = {"svelte": "svelte", "vue": "vue", "tsx": "react", "jsx": "react", "tf": "terraform", "astro": "astro"}  # fmt: skip
 
 DOCUMENTS = frozenset({"md", "mdx", "rst", "txt", "adoc", "tex"})
@@ -50,17 +50,17 @@ LOOKING = frozenset(
 SEARCHES = re.compile(
     r"(?:sudo |xargs )?(?:(?:git )?grep|egrep|fgrep|rg|ag|diff|cmp|which|command -v|type|test|\[{1,2}|pgrep)(?:\s|\Z)"
 )
-"""Commands that end with 1 when there is nothing to find, or a difference."""
+"""Commands that exit with 1 if they find nothing, or find a difference."""
 LOOKS = re.compile(
     r"(?:ls|find|fd|head|tail|cat|less|wc|stat|file|tree|du|sed -n|(?:git )?grep|egrep|rg|ag)(?:\s|\Z)"
 )
-"""Commands that only look: what they did not find hinders nothing."""
+"""Commands that only look. Their failures do not hinder the work."""
 RUNNING = frozenset({"bash", "shell", "exec", "runcommand", "powershell", "execcommand", "shellcommand", "localshell", "runshellcommand", "runinterminal"})  # fmt: skip
 FILE_ARGUMENTS = tuple(
     "path file_path filePath notebook_path notebookPath absolute_path filename file".split()
 )
 MAIN_ARGUMENTS = (*FILE_ARGUMENTS, *"command cmd pattern query url prompt skill description".split())
-"""The argument that says what a call is about: the first of these it has."""
+"""The arguments that show what a call is about. The first one present counts."""
 
 REQUESTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (type, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
@@ -75,14 +75,14 @@ REQUESTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("coding", r"add(?:s|ed|ing)?|implement\w*|creat(?:e|es|ed|ing)|writ(?:e|es|ing)|build(?:s|ing)?|support|mak(?:e|ing)|port(?:ing)?|introduce|extend"),
     )
 )  # fmt: skip
-"""What a request asks for, by its words; the first that matches counts where several do."""
+"""Types of work by words in the request. The first match counts."""
 CLEAR = re.compile(
     r"\b(?:fix|add|implement|create|write|build|refactor|rename|move|remove|delete|update|change|replace|install|configure|set ?up|run|test|"
     r"review|read|explain|find|check|investigate|document|port|migrate|deploy|commit|release|merge|make|use|convert|show|list|analy[sz]e|plan|"
     r"extract|debug|optimi[sz]e|clean|iterate)\b|[\w-]+/[\w./-]+|\b\w+\.[a-z]{1,5}\b|`[^`]+`|#\d+",
     re.IGNORECASE,
 )
-"""What makes a request a clear one: a verb that says what to do, or something named: a path, a file, code, an issue."""
+"""Patterns of a clear request: a verb that names an action, or a named path, file, code or issue."""
 SYSTEM_COMMANDS = re.compile(
     r"(?:^|[;&|]\s*|\bsudo\s+)(?:systemctl|service|apt|apt-get|brew|yum|dnf|pacman|docker|kubectl|helm|ssh|scp|rsync|chmod|chown|mount|ufw|"
     r"iptables|nginx|crontab|journalctl|useradd|terraform|ansible\S*|launchctl|df|du|ps|top|kill|ip|netstat)\b"
@@ -90,7 +90,7 @@ SYSTEM_COMMANDS = re.compile(
 TEST_COMMANDS = re.compile(r"\b(?:pytest|vitest|jest|mocha|tox|nox|(?:npm|yarn|pnpm|bun|cargo|go|make|mvn|gradle)\s+(?:run\s+)?test|playwright|rspec|phpunit)\b")  # fmt: skip
 
 WARM_UP = re.compile(r"\W*warm[ -]?up\W*", re.IGNORECASE)
-"""What a program says to an agent that it starts ahead of work."""
+"""The message that a program sends to an agent which it starts ahead of work."""
 PLEASED = re.compile(
     r"\b(?:thanks?|thank you|thx|great|perfect|awesome|excellent|nice|lgtm|looks good|well done|works(?! not)|working now|good job|"
     r"commit (?:it|this|and)|please commit|ship it|merge it|push it)\b",
@@ -120,16 +120,16 @@ ERRORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("conflict", re.compile(r"CONFLICT \(|merge conflict|would be overwritten", re.I)),
     ("exception", re.compile(r"Traceback \(most recent|\b[A-Z]\w+(?:Error|Exception)\b|panicked at")),
 )  # fmt: skip
-"""The kinds of error, each by what its text says; the first that matches counts."""
+"""Kinds of error, each with a pattern of its text. The first match counts."""
 BROKEN = frozenset({"type_error", "syntax_error", "test_failure", "exception", "exit_code"})
-"""Kinds of error that what is being written has."""
+"""Kinds of error in the code under work."""
 NOISE = re.compile(
     r"^(?:Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)[ \t]*\n?", re.MULTILINE
 )
 LINTED = re.compile(r"[ \t]*\d+:\d+[ \t]+(?:error|warning)[ \t]")
-"""A finding of a linter: its text names what it forbids, and is about the code."""
+"""A finding of a linter. Its text quotes what it forbids, so other error patterns must not match it."""
 SLIPS = frozenset({"edit_mismatch", "invalid_arguments", "not_found", "permission", "tool_error"})
-"""Kinds of error of a call that was not well made."""
+"""Kinds of error caused by a malformed call."""
 MISUSE = frozenset({"edit_mismatch", "invalid_arguments"})
 
 TOPICS: Mapping[str, frozenset[str]] = {

@@ -1,6 +1,6 @@
-"""Which pieces of work have to do with each other: what they are about, what they name, what they learned and where they failed.
+"""Finds related pieces of work by shared topics, names, lessons and errors.
 
-No store and no model: sets of words are held against each other, by way of who has which word, so that most pairs are never looked at.
+It needs neither a store nor a model. It compares sets of words through an index from word to pieces, so most pairs are never compared.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from graphstore.values.period import Instant
 from graphstore.values.sameness import tokens
 
 TAGS, TOPICS, WORDS = 0.4, 0.3, 0.3
-"""What each Jaccard weighs in the score of two pieces of work."""
+"""The weights of the three Jaccard indices in the score of two pieces of work."""
 LESSON_LEAST = 0.3
-"""Two lessons of one level that share so much of their words are one lesson, applied again."""
+"""The smallest Jaccard index at which two lessons of one level count as the same lesson."""
 TECHNIQUES_LEAST = 2
-"""So many concepts and frameworks two projects share, at least."""
+"""The smallest number of concepts and frameworks that two projects must share."""
 AT_A_NODE = 10
-"""So many links are found at a piece of work, beside that to the session before it."""
+"""The largest number of links found at one piece of work, not counting the link to the previous session of its project."""
 SHORTEST_ID = 6
-"""What is shorter is a word, not the name of a node."""
+"""The shortest name, in characters, that can be the id of a node."""
 
-_NAMED = 3  # shared things that a reason names
+_NAMED = 3  # the largest number of shared items named in a reason
 _NAME = re.compile(r"[\w-]+")
 _REF = re.compile(r"-v\d+\Z")
-_NEARLY = 1e-9  # sums of thirds and fifths miss a threshold by less
+_NEARLY = 1e-9  # rounding error of sums of thirds and fifths, for comparison with a threshold
 
 
 @dataclass(frozen=True, slots=True)
 class LessonWords:
-    """A lesson as its words: those of its summary and its tags."""
+    """Holds the words of a lesson: those of its summary and its tags."""
 
     id: str
     level: str
@@ -47,7 +47,7 @@ class LessonWords:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is held against others of one piece of work. `errors`: by pattern, as met."""
+    """Holds the properties of one piece of work that are compared. `errors` maps a pattern to the error text."""
 
     id: str
     since: Instant
@@ -63,7 +63,7 @@ class Subject:
 
 
 class FoundConnection(NamedTuple):
-    """A link to be: `source kind target`, why, and by how much. What is symmetric reads from the later to the earlier."""
+    """A link to create: `source kind target`, its reason and its metadata. A symmetric link leads from the later piece to the earlier one."""
 
     source: str
     kind: str
@@ -73,7 +73,7 @@ class FoundConnection(NamedTuple):
 
 
 class LikenessLimits(NamedTuple):
-    """How far back is looked (microseconds), how alike is alike, and how many of a kind one piece leads to."""
+    """Limits of a search: the window in microseconds, the least score, and the number of links of one kind per piece."""
 
     window: Instant
     threshold: float
@@ -81,17 +81,17 @@ class LikenessLimits(NamedTuple):
 
 
 def plain(words: Iterable[str]) -> frozenset[str]:
-    """Tags and the like as they are compared: whatever their case."""
+    """Return words in the form used for comparison: stripped and case-folded."""
     return frozenset(word.strip().casefold() for word in words) - {""}
 
 
 def telling(text: str) -> frozenset[str]:
-    """The words of a text that say what it is about."""
+    """Return the words of a text without stop words."""
     return tokens(text) - STOP_WORDS
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str]:
-    """What may be the id of a node in these texts; `{id}-v3` names the node `{id}`."""
+    """Return all words in the texts that may be the id of a node. `{id}-v3` names the node `{id}`."""
     return frozenset(
         _REF.sub("", name)
         for text in texts
@@ -105,9 +105,8 @@ def connections(
     limits: LikenessLimits,
     joined: Callable[[str, str], bool] = lambda one, other: False,
 ) -> list[FoundConnection]:
-    """Every connection among the subjects, the same whatever their order. `joined`: whether two have a closer link already.
-
-    Each takes the best to earlier ones, in the order of time, while both have room: what comes later takes nothing from what is linked.
+    """Return every connection among the subjects, independent of their order. `joined` returns True if two already have a closer link.
+    In order of time, each takes its best connections to earlier ones until either end is full. A later one never displaces an existing link.
     """
     ordered = sorted(subjects, key=lambda subject: (subject.since, subject.id))
     place_of = {subject.id: place for place, subject in enumerate(ordered)}
@@ -125,7 +124,7 @@ def connections(
 
 
 def _with_room(offered: Mapping[int, Sequence[FoundConnection]]) -> Iterator[FoundConnection]:
-    """What is offered to each, as long as neither end has so many."""
+    """Yield the offered connections until one of their ends has `AT_A_NODE` links."""
     taken: Counter[str] = Counter()
     for place in sorted(offered):
         for each in offered[place]:
@@ -135,7 +134,7 @@ def _with_room(offered: Mapping[int, Sequence[FoundConnection]]) -> Iterator[Fou
 
 
 class _Places:
-    """Who has which term: their places, the earliest first."""
+    """Maps each term to the places of the subjects that have it, earliest first."""
 
     def __init__(self) -> None:
         self._having: defaultdict[str, list[int]] = defaultdict(list)
@@ -145,7 +144,7 @@ class _Places:
             self._having[term].append(place)
 
     def counts(self, terms: Iterable[str], first: int) -> Counter[int]:
-        """How many of the terms each has that lies at `first` or later."""
+        """Return how many of the terms each subject at place `first` or later has."""
         shared: Counter[int] = Counter()
         for term in terms:
             having = self._having.get(term)
@@ -155,7 +154,7 @@ class _Places:
 
 
 def _firsts(ordered: Sequence[Subject], window: Instant) -> Iterator[tuple[int, Subject, int]]:
-    """Each with its place, and the place of the earliest one in the window before it."""
+    """Yield each subject with its place and the place of the earliest subject in the window before it."""
     first = 0
     for place, subject in enumerate(ordered):
         while ordered[first].since < subject.since - window:
@@ -164,7 +163,7 @@ def _firsts(ordered: Sequence[Subject], window: Instant) -> Iterator[tuple[int, 
 
 
 def _nearest(found: Mapping[int, float], most: int) -> list[int]:
-    """Return the places of the highest numbers, of equal ones the latest first."""
+    """Return the places with the highest scores; among equal scores the latest first."""
     return nsmallest(most, found, key=lambda place: (-found[place], -place))
 
 
@@ -179,10 +178,10 @@ def _semantic(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[Fo
     tags, topics, words = _Places(), _Places(), _Places()
     tags_of, topics_of = [len(each.tags) for each in ordered], [len(each.topics) for each in ordered]
     words_of = [len(each.words) for each in ordered]
-    alone = (limits.threshold - _NEARLY) / WORDS  # so much of their words two share that share nothing else
+    alone = (limits.threshold - _NEARLY) / WORDS  # the score from words alone that reaches the threshold
     for place, subject, first in _firsts(ordered, limits.window):
         size = len(subject.tags)
-        # sums of what many pairs share: written out, as calls would cost more than all else
+        # The sums are written out here: calls for the many pairs would dominate the run time.
         scores = {
             other: TAGS * shared / (size + tags_of[other] - shared)
             for other, shared in tags.counts(subject.tags, first).items()
@@ -202,7 +201,7 @@ def _semantic(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[Fo
             if shared:
                 score += WORDS * shared / (size + words_of[other] - shared)
             elif subject.tags.isdisjoint(ordered[other].tags):
-                continue  # a topic alone is no likeness
+                continue  # a shared topic alone is not enough
             if score >= limits.threshold - _NEARLY:
                 found[other] = round(score, 6)
         for other in _nearest(found, limits.most):
@@ -213,7 +212,7 @@ def _semantic(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[Fo
 
 
 def _part(shared: int, one: frozenset[str], other: frozenset[str]) -> float:
-    """The Jaccard of two sets of which the number of shared members is known."""
+    """Return the Jaccard index of two sets from the number of shared members."""
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
@@ -234,7 +233,7 @@ def _alike(score: float, later: Subject, earlier: Subject) -> FoundConnection:
 def _lessons(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
     by_level: defaultdict[str, _Places] = defaultdict(_Places)
     lessons: list[tuple[int, LessonWords]] = []  # each lesson with the place of its piece of work
-    begins: list[int] = []  # the place among lessons where those of a piece begin
+    begins: list[int] = []  # the index in `lessons` of the first lesson of each piece
     for place, subject, first in _firsts(ordered, limits.window):
         since = begins[first] if first < place else len(lessons)
         best: dict[int, tuple[float, str, LessonWords]] = {}
@@ -289,7 +288,7 @@ def _techniques(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[
 
 
 def _projects(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[FoundConnection]:
-    """The first piece of each session with the last one before it of another session on the same project: so a project is a chain."""
+    """Yield a link from the first piece of each session to the latest earlier piece of another session on its project: a chain per project."""
     last: dict[
         str, list[Subject]
     ] = {}  # of a project the latest piece of work, and the latest of another session than that
@@ -308,7 +307,7 @@ def _projects(ordered: Sequence[Subject], limits: LikenessLimits) -> Iterator[Fo
 
 
 def _some(shared: Iterable[str]) -> str:
-    """A few of what is shared, as words."""
+    """Return up to three shared items as text, and the number of the others."""
     names = sorted(shared)
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

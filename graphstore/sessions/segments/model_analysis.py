@@ -1,7 +1,7 @@
-"""Describes a segment with a language model: any service that has OpenAI's chat completions.
+"""Describes a segment with a language model, through any service that offers OpenAI's chat completions.
 
-Facts stay those of the built-in analyser: files, tools, errors, tokens, commits. The model gives what is judged: the title, the summary, the outcome,
-decisions, lessons and tags. What it gives is checked as a node; with what was wrong it is asked again.
+Facts come from the built-in analyser: files, tools, errors, tokens, commits. The model supplies judgements: title, summary, outcome, decisions, lessons
+and tags. Its answer is checked as a node; after a fault the model is asked again with the error message.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _BYTES_A_TOKEN = 4
 
 
 class ModelAnalyser:
-    """An analyser that asks a model. `version` is made of the prompt and the model's name, so another of either describes segments anew.
+    """Analyses segments with a model. `version` is derived from the prompt and the model's name, so a change of either describes segments again.
 
-    `tries`: how often it asks for a segment until the answer is a node. `budget`: tokens it may take in all; a segment that would go beyond is refused, and
-    left for a later import. `most`: characters of a segment that are sent, its beginning and its end. Raises InvalidError for a number below 1.
+    `tries`: attempts per segment until the answer is a valid node. `budget`: total tokens allowed; a segment that would exceed it is refused and can be
+    imported later. `most`: characters sent of a segment, from its beginning and its end. Raises InvalidError for a number below 1.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class ModelAnalyser:
         self._tries, self._most = at_least_one("tries", tries), at_least_one("most", most)
         self._budget = None if budget is None else at_least_one("budget", budget)
         self.taken = 0
-        """The tokens that were taken so far."""
+        """The number of tokens used so far."""
         made_of = f"{client.model}\n{prompt}".encode()
         self.version = f"model-1-{blake2b(made_of, digest_size=4).hexdigest()}"
 
     def __call__(self, work: Work) -> Json:
-        """The segment as the model describes it. Raises EngineError when the service fails or gives no node, InvalidError when the budget is used up."""
+        """Return the segment as the model describes it. Raise EngineError if the service fails or returns no node, InvalidError if the budget is spent."""
         plain = SessionNode.from_content(builtin(work)).json_object()
         if plain["content"].get("idle"):
             return self._signed(plain, "nothing was done: no model was asked")
@@ -97,7 +97,7 @@ class ModelAnalyser:
             )
 
     def _signed(self, node: Json, log: str) -> Json:
-        """The node with what is stated of the analysis."""
+        """Return the node with the metadata of this analysis."""
         metadata = {**node["metadata"], "analyzerVersion": self.version}
         return {
             **node,
@@ -118,7 +118,7 @@ def _object_in(said: str) -> Json:
 
 
 def _joined(plain: Json, said: Json) -> Json:
-    """The facts of the built-in analyser with what the model said."""
+    """Return the facts of the built-in analyser combined with the model's answer."""
     content, semantic = dict(plain["content"]), dict(plain["semantic"])
     content |= {name: said[name] for name in ("title", "summary", "outcome", "keyDecisions") if name in said}
     semantic |= {name: said[name] for name in ("tags", "topics") if name in said}
@@ -131,7 +131,7 @@ def _joined(plain: Json, said: Json) -> Json:
         if level not in LEVELS:
             raise InvalidError(f"lessons[{number}].level: {InvalidError.choice('level', level, LEVELS)}")
         lessons[level].append(lesson)
-    # what it decided by guess is settled by the model
+    # the model settles what the built-in analyser guessed
     decisions = [each for each in plain["daemonMeta"]["decisions"] if not each.get("needsReview")]
     meta = {**plain["daemonMeta"], "decisions": decisions}
     return {**plain, "content": content, "semantic": semantic, "lessons": lessons, "daemonMeta": meta}

@@ -1,7 +1,7 @@
-"""What is known of one segment of an agent's session, as a model: what happened, what was learned, how the model behaved, what it cost.
+"""Models the description of one segment of an agent's session: events, lessons, behaviour of the model, and costs.
 
-JSON is in camelCase, attributes are in snake_case. What the model does not know is kept at every level, and what is absent
-is not written: a node that is read and written again is the same JSON.
+JSON uses camelCase, attributes use snake_case. Unknown fields are kept at every level, and absent fields are not written. So a node that is read and
+written again gives the same JSON.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from graphstore.values.models import Json, Node, Value, Version
 from graphstore.values.period import TimeLike, instant, iso
 
 SEGMENT, SESSION = "segment", "session"
-"""The kinds of node that a store keeps of sessions."""
+"""The kinds of node that a store has for sessions."""
 SCHEMA_VERSION = 1
-"""Written into `metadata.schemaVersion`; higher when what is stored changes its shape."""
+"""The value of `metadata.schemaVersion`. It rises when the stored shape changes."""
 UNPRICED = "Cost taken as 0"
-"""The decision of an analyser that has tokens and no cost."""
+"""The decision that an analyser records when it knows tokens but no cost."""
 IDENTITY = ("id", "version", "previousVersions")
-"""What the store itself knows of a node, and its content does not say."""
+"""The fields that the store keeps itself; they are not part of a node's content."""
 
 NodeType = Literal[
     "coding", "debugging", "refactoring", "sysadmin", "research", "planning", "qa", "brainstorm", "handoff", "documentation",
@@ -45,10 +45,10 @@ def _an_instant(value: str) -> str:
 
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, allow_inf_nan=False)]
-"""A whole number stays whole."""
+"""An int stays an int."""
 Text = Annotated[str, Field(min_length=1)]
 Time = Annotated[str, AfterValidator(_an_instant)]
-"""ISO 8601 with an offset, as it was written."""
+"""ISO 8601 with an offset, exactly as it was written."""
 
 
 class NodePart(Value):
@@ -309,10 +309,9 @@ class NodeEdge(NodePart):
 
 
 def stored(given: SessionNode | Mapping[str, Any], *, analyzed_at: TimeLike | None = None) -> Json:
-    """The content a node is kept with: all but what the store itself knows.
+    """Return the content to store for a node, without the fields in `IDENTITY`. Raise InvalidError if `given` is not a node.
 
-    `analyzed_at` replaces the analyser's own instant, and that of each decision it made then.
-    Raises InvalidError for what is no node.
+    `analyzed_at` replaces the analyser's own instant, and that of each decision made at that instant.
     """
     node = SessionNode.from_content(given)
     content = {name: value for name, value in node.json_object().items() if name not in IDENTITY}
@@ -327,18 +326,17 @@ def stored(given: SessionNode | Mapping[str, Any], *, analyzed_at: TimeLike | No
 
 
 def loaded(known: Node | Version) -> SessionNode:
-    """The node that the store keeps, with its id, its version and the versions before it. Raises InvalidError for another kind of content."""
+    """Return the stored node with its id, its version and its earlier versions. Raise InvalidError if the content is not a session node."""
     before = [f"{known.id}-v{number}" for number in range(1, known.number)]
     identity = {"id": known.id, "version": known.number, "previousVersions": before}
     return checked(SessionNode, {**identity, **known.content})
 
 
 def carry_corrections(analysed: Json, corrected: Json, fresh: Json) -> Json:
-    """A fresh analysis with what a person had changed of an earlier one.
+    """Return a fresh analysis with a person's corrections of an earlier one.
 
-    `analysed` is what that person saw, `corrected` what was made of it. A field that differs between the two is taken from
-    `corrected`, one that was taken out stays out; lists go as wholes. What describes the analysis itself (`source`,
-    `metadata`) is that of `fresh`, except for fields that were changed.
+    `analysed` is the content that the person saw, `corrected` the content after the correction. A field that differs is taken from `corrected`; a
+    removed field stays removed; lists are taken whole. Unchanged fields, including `source` and `metadata`, come from `fresh`.
     """
     carried = dict(fresh)
     for name in {**analysed, **corrected}:
@@ -360,7 +358,7 @@ _SHOWN = 3
 
 
 def checked(model: type[P], given: Any) -> P:
-    """`given` as that part. Raises InvalidError with the first faults: path, what was got, what is allowed."""
+    """Return `given` validated as this model. Raise InvalidError with the first faults: path, value received, values allowed."""
     if not isinstance(given, Mapping):
         raise InvalidError(f"{brief(given)} is no node. Give a JSON object.")
     try:

@@ -1,6 +1,6 @@
-"""The rules of the built-in analyser, as pure decisions over the steps of one segment.
+"""Rules of the built-in analyser, as pure decisions over the steps of one segment.
 
-`Findings` takes the steps one by one, keeps little of them, and gives each part of the node at the end.
+`Findings` receives the steps one by one, keeps little of them, and returns each part of the node at the end.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ BYTES_A_TOKEN = 4
 SUMMARY_MOST, SENTENCES_MOST = 300, 3
 MESSAGE_MOST, LINE_MOST = 200, 500
 TAGS_MOST = 12
-SAID_MOST, ANSWERS_MOST = 4_000, 60_000  # characters of a text that are kept, and of all answers
-_ANSWERS_READ = 200  # the latest, for decisions
+SAID_MOST, ANSWERS_MOST = 4_000, 60_000  # the most characters of one text, and of all answers, that are kept
+_ANSWERS_READ = 200  # the latest answers, in which decisions are searched
 TOPIC_TIMES = 3
-"""A word used so often names a topic; so do the tags and the words of the first request."""
+"""The number of uses that makes a word name a topic. Tags and the words of the first request always count."""
 CLEAR_WORDS = 4
-"""A goal is clear from so many words on."""
+"""The least number of words in a request with a clear goal."""
 
-_SLIPS = 20  # so many errors back
-_ASKED_WITHIN = 2_000  # characters from the beginning of a request on
-_TEXT_KEPT = 20_000  # of what the user says in all: more changes no rule
+_SLIPS = 20  # the latest errors that a working call can mark as slips
+_ASKED_WITHIN = 2_000  # characters from the start of a request
+_TEXT_KEPT = 20_000  # characters of all requests; more text changes no rule
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n\s*\n|\n(?=\x1e)")
-_FENCE = re.compile(r"```.*?(?:```|\Z)|^[ \t]*[-=*_]{3,}[ \t]*$", re.DOTALL | re.MULTILINE)  # and rulers
+_FENCE = re.compile(r"```.*?(?:```|\Z)|^[ \t]*[-=*_]{3,}[ \t]*$", re.DOTALL | re.MULTILINE)  # and rules
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•]|\d{1,4}[.)]|#{1,6})[ \t]+", re.MULTILINE)
 _COMMAND = re.compile(r"\A/[\w:.-]+\Z")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -70,13 +70,13 @@ _LABEL_WORDS = 3
 _NAMED_CHOICE = re.compile(
     r"(?P<what>[A-Z0-9][^().]{0,60}?)\s*(?:\((?P<why>[^()]*)\))?"
 )  # "Storage: R2 (signed URLs)"
-_ANSWER = ("", "")  # an answer of the model, among what can fail
+_ANSWER = ("", "")  # the key of a model's own answers in `Findings._open`
 _NAME = re.compile(r"[^\W_]")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
 
 
 class OutcomeVerdict(NamedTuple):
-    """How it came out, and where that was a guess."""
+    """Holds the outcome, and the doubts about it if it was a guess."""
 
     outcome: str
     doubts: list[Json]
@@ -91,25 +91,25 @@ class _Error:
     model: str
     misuse: bool
     resolved: bool = False
-    passed: bool = False  # the work went on past it: a slip
+    passed: bool = False  # a slip: the work continued past it
 
 
 @dataclass(slots=True)
 class _Touch:
-    """What was done to one file."""
+    """Counts how often one file was read and written."""
 
     read: int = 0
     written: int = 0
 
 
 class Findings:
-    """What the steps of a segment add up to."""
+    """Accumulates the steps of one segment."""
 
     def __init__(self, project: str) -> None:
         self.project = _posix(project)
         self.requests: list[str] = []  # the user's messages
         self.answers: list[str] = []
-        self.commits: dict[str, None] = {}  # the first lines of their messages
+        self.commits: dict[str, None] = {}  # the first lines of commit messages
         self.commit_messages: list[str] = []
         self.reported_since_commit = False
         self.summaries: list[SummaryStep] = []
@@ -121,8 +121,8 @@ class Findings:
         self.stopped: Stopped | None = None
         self.last: Step | None = None
         self.since_request: list[ToolAnswer] = []
-        self.was_broken = False  # before anything was written
-        self._open: dict[tuple[str, str], list[_Error]] = {}  # errors not resolved, by tool and what about
+        self.was_broken = False  # some error in `BROKEN` came before anything was written
+        self._open: dict[tuple[str, str], list[_Error]] = {}  # unresolved errors, by tool and main argument
         self._pending: dict[str, ToolCall] = {}
         self._spending = Spending()
         self._kept = 0
@@ -135,7 +135,7 @@ class Findings:
             if step.model or step.provider:
                 self._spending.add(step)
             return
-        self.stopped = None  # why the last answer stopped, while nothing came after it
+        self.stopped = None  # the reason why the last answer stopped is valid only until the next step
         if isinstance(step, SpokenMessage):
             self._take_text(step)
         elif isinstance(step, ToolCall):
@@ -210,20 +210,20 @@ class Findings:
                 touch.written += 1
 
     def _judge(self, tool: str, about: str, text: str, model: str, failed: bool) -> None:
-        """Keep an error; or see what a success of the same about the same resolves."""
+        """Record an error. A success of the same tool with the same main argument resolves its open errors."""
         if not failed:
             for error in self._open.pop((tool, about), ()) if about else ():
                 error.resolved = True
             self._pass_slips(tool, about)
             return
         type, message = _error(text)
-        if about and _EXIT_LINE.fullmatch(message):  # it has no other text: only the command differs
+        if about and _EXIT_LINE.fullmatch(message):  # only the command tells these errors apart
             message = _cut(f"{message}: {about}", MESSAGE_MOST)
         misuse = type in known.MISUSE or _plain_name(tool) not in known.RUNNING
         self._add(_Error(type, message, tool, about, model, misuse))
 
     def _pass_slips(self, tool: str, about: str) -> None:
-        """A slip is passed by the next call of the tool that works: what was mistyped, or run with other arguments before."""
+        """Mark recent slips as passed when a later call of the tool works: mistyped calls, searches, the same program with other arguments."""
         program = about.partition(" ")[0]
         for error in self.errors[-_SLIPS:]:
             if error.tool == tool and (
@@ -238,7 +238,7 @@ class Findings:
         self._open.setdefault((error.tool, error.about), []).append(error)
 
     def _relative(self, path: str, folder: str | None) -> str:
-        """The path from the project on; outside the project, as it is."""
+        """Return the path relative to the project; a path outside the project is unchanged."""
         path = _posix(path.removeprefix("@"))
         if not path:
             return ""
@@ -254,11 +254,11 @@ class Findings:
 
     @property
     def silent(self) -> bool:
-        """Whether it holds no word and no work."""
+        """Return True if the segment holds neither a message nor any work."""
         return not (self.requests or self.answers or self.tools or self.summaries or self.commands)
 
     def summary(self) -> str:
-        """The first request, in one to three sentences; without one, a summary, the assistant's message, or what was done."""
+        """Return one to three sentences of the first request; without one, of a summary, of the last answer, or a list of the tools used."""
         found = self._words()
         if found:
             return found
@@ -271,7 +271,7 @@ class Findings:
         return next((found for text in texts if (found := sentences(text))), "")
 
     def title(self, called: str | None) -> str:
-        """What was done, in a line: what the agent called it, else the last answer that reports, the commits, the first request that names work."""
+        """Return a one-line title from the agent's own title, the last reporting answer, the commits, a request, or the files written, in this order."""
         if called:
             return " ".join(called.split())
         for answer in reversed(self.answers):
@@ -286,7 +286,7 @@ class Findings:
         return _cut(f"Wrote {', '.join(written)}", sayings.TITLE_MOST) if written else self.summary()
 
     def idle(self) -> str | None:
-        """Why it is no piece of work: `start-up` of an agent that was asked for nothing and did nothing, `commands` of the program alone, `unanswered` consent."""
+        """Return why the segment is not a piece of work, else None: `start-up` without a request, only `commands`, or `unanswered` consent."""
         if self.tools or self.commands or self.summaries:
             return None
         if not self.requests:
@@ -296,11 +296,11 @@ class Findings:
         return None if self.answers or not all(map(sayings.is_trivial, self.requests)) else "unanswered"
 
     def requested(self) -> list[str]:
-        """What the user asked for, in their words."""
+        """Return the user's requests, shortened."""
         return [_cut(text, SAID_MOST) for text in self.requests]
 
     def answered(self) -> list[str]:
-        """What the agent answered; of much the latest."""
+        """Return the agent's answers, shortened; if there is too much text, the latest ones."""
         kept: list[str] = []
         room = ANSWERS_MOST
         for text in reversed(self.answers):
@@ -312,17 +312,17 @@ class Findings:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ends with an interruption, or with a call that the user refused."""
+        """Return True if the segment ends with an interruption, or with a call that the user refused."""
         refused = isinstance(self.last, ToolAnswer) and self.last.refused
         return refused or (self.stopped is not None and self.stopped.why == "aborted")
 
     def outcome(self, kept: bool | None = None) -> OutcomeVerdict:
-        """How it came out, by the first of these rules that has ground. `kept`: whether the session went on from this work; None: it ends with it.
+        """Return the outcome by the first rule that applies. `kept`: the session continued from this work; None: it ends with this work.
 
-        Aborted, or a call refused, and nothing after it → abandoned, unless the session went on from there; the last answer failed → failed; the user's
-        last words say that it was dropped, that it is right, or that it is wrong → abandoned, success, partial; a request without any answer → abandoned;
-        a commit, and a report after it → success; the last result of a tool is an unresolved error → partial where files were written, else failed;
-        the assistant finished → success, or partial with unresolved errors that were no slips. Anything else is partial, and to be reviewed.
+        Interrupted, or a call refused at the end → abandoned, unless the session continued from there. The last answer failed → failed.
+        The user's last words drop, approve or reject the work → abandoned, success, partial. A request without any answer → abandoned.
+        A commit and a report after it → success. The last tool result is an error → partial if files were written, else failed.
+        The assistant finished → success, or partial if unresolved errors remain that were not slips. Anything else → partial, with a doubt for review.
         """
         stopped = self.stopped.why if self.stopped is not None else None
         cut = self.is_cut
@@ -353,7 +353,7 @@ class Findings:
         return OutcomeVerdict("partial", [_doubt("Outcome set to partial", f"the segment {why}")])
 
     def _in_their_words(self) -> str | None:
-        """What the user's last words say of the work, where there was any before them."""
+        """Return the outcome that the user's last words state; None if they state none, or if there was no earlier request."""
         if len(self.requests) < 2:
             return None
         text = self.requests[-1][:SUMMARY_MOST]
@@ -367,7 +367,7 @@ class Findings:
         return None
 
     def files_touched(self) -> list[str]:
-        """The files that tools read or wrote, in the order of the first time; then those that summaries name."""
+        """Return the files that tools read or wrote, in order of first use; then files that summaries name."""
         found = dict.fromkeys(self.files)
         for summary in self.summaries:
             for file in summary.files:
@@ -377,15 +377,15 @@ class Findings:
         return list(found)
 
     def files_written(self) -> list[str]:
-        """The files that tools wrote, in the order of the first time."""
+        """Return the files that tools wrote, in order of first use."""
         return [path for path, touch in self.files.items() if touch.written]
 
     def tools_used(self) -> list[str]:
-        """The tools that the agent called, in the order of the first time."""
+        """Return the tools that the agent called, in order of first use."""
         return [tool for tool in self.tools if tool]
 
     def errors_seen(self) -> list[Json]:
-        """The errors, each kind of message once; resolved when the last of them was."""
+        """Return the errors, each type and message once. An error counts as resolved if its last occurrence was."""
         seen: dict[tuple[str, str], bool] = {}
         for error in self.errors:
             seen[error.type, error.message] = error.resolved
@@ -394,7 +394,7 @@ class Findings:
         ]
 
     def tool_use_errors(self) -> list[Json]:
-        """Calls that a tool refused, each kind once; a command that fails is work, no misuse."""
+        """Return the calls that a tool refused, each kind once. A command that fails is normal work, not misuse."""
         seen: dict[tuple[str, str, str], Json] = {}
         for error in self.errors:
             if error.misuse and error.tool:
@@ -408,7 +408,7 @@ class Findings:
         return list(seen.values())
 
     def models_used(self) -> list[Json]:
-        """What each model took, in the order of the first time."""
+        """Return the tokens and cost of each model, in order of first use."""
         return [
             {
                 "provider": provider,
@@ -420,7 +420,7 @@ class Findings:
         ]
 
     def key_decisions(self) -> list[Json]:
-        """The bullets below "Key Decisions" in summaries, answers and messages of commits; and what any line of a summary or an answer says to use over another."""
+        """Return the bullets below "Key Decisions" and the choices of one option over another, from summaries, answers and commit messages."""
         texts = [each.text for each in self.summaries] + self.answers[-_ANSWERS_READ:] + self.commit_messages
         bullets = {each["what"]: each for text in texts for each in decisions_in(text)}
         found = list(bullets.values())
@@ -433,7 +433,7 @@ class Findings:
         return found
 
     def lessons(self) -> dict[str, list[Json]]:
-        """What was learned, by level: errors and how they were solved, as summaries say; what the user prefers; corrections of the user, inferred."""
+        """Return the lessons by level: errors with their fixes and user preferences from summaries, and corrections by the user (inferred)."""
         found: dict[str, dict[str, Json]] = {level: {} for level in LEVELS}
         language = self._language()
 
@@ -450,13 +450,13 @@ class Findings:
         return {level: list(lessons.values()) for level, lessons in found.items()}
 
     def pending(self) -> list[str]:
-        """What the last summary says is left to do."""
+        """Return the open tasks that the last summary lists."""
         return sayings.pending_in(self.summaries[-1].text) if self.summaries else []
 
     # ------------------------------------------------------------------ what kind of work it was
 
     def classification(self) -> Json:
-        """Type, language, frameworks, whether the goal was clear. `isNewProject` is not for one segment to say."""
+        """Return type, language, frameworks and whether the goal was clear. `isNewProject` is always False: one segment cannot decide it."""
         found: Json = {
             "type": self._type(),
             "project": self.project,
@@ -492,7 +492,7 @@ class Findings:
         return requested[0] if requested else "other"
 
     def _type_of_writing(self, written: list[str], requested: list[str]) -> str:
-        """By what was written most; for source, by the request, then by whether running it failed before."""
+        """Return the type of work from the kind of most files written. For source code the request decides, then whether it failed before."""
         kinds: Counter[str] = Counter()
         for path in written:
             kinds[_kind_of_file(path)] += self.files[path].written
@@ -505,7 +505,7 @@ class Findings:
         return "debugging" if self.was_broken else "coding"
 
     def _language(self) -> str | None:
-        """That of most of the files written; of those read, when none was written; a manifest's where no file has one."""
+        """Return the language of most files written; if none was written, of most files read. A manifest counts if no file has a language."""
         for done in ("written", "read"):
             counts = {path: times for path, touch in self.files.items() if (times := getattr(touch, done))}
             for table in (known.LANGUAGES, known.MANIFESTS):
@@ -531,7 +531,7 @@ class Findings:
     # ------------------------------------------------------------------ by what it is found
 
     def semantic(self) -> Json:
-        """Tags: language, frameworks, tools of others, the most frequent words. Topics and concepts: by the tables of words."""
+        """Return tags (language, frameworks, MCP tools, frequent words), and topics and concepts found by word lists."""
         counts = Counter(significant("\n".join(self.requests)))
         texts = (*self.requests, *(each.text for each in self.summaries))
         first = dict.fromkeys(significant(self.requests[0] if self.requests else self._words()))
@@ -556,7 +556,7 @@ class Findings:
         return found
 
     def doubts(self) -> list[Json]:
-        """Where an answer was given without ground, beside the outcome."""
+        """Return the decisions that were made without evidence, except those about the outcome."""
         doubts: list[Json] = []
         if self.silent:
             return [{"decision": "Nothing to analyse", "reasoning": "nobody said or did anything"}]
@@ -576,7 +576,7 @@ class Findings:
 
 
 def sentences(text: str) -> str:
-    """The first one to three sentences, in one line; code left out, cut at a word when it is long."""
+    """Return the first one to three sentences on one line, without code, cut at a word if too long."""
     found: list[str] = []
     for raw in _SENTENCE.split(_LIST_MARK.sub("\x1e", _FENCE.sub("\n\n", text))):
         sentence = " ".join(raw.replace("\x1e", " ").split())
@@ -591,24 +591,24 @@ def sentences(text: str) -> str:
 
 
 def asks(text: str) -> bool:
-    """Whether a text of the user asks for anything: a command of the agent's own, such as /clear, does not."""
+    """Return True if a text of the user asks for something. A command of the agent itself, such as /clear, does not."""
     return _COMMAND.match(text) is None
 
 
 def has_clear_goal(request: str) -> bool:
-    """Whether it says what to do: some words, with a verb or something named."""
+    """Return True if a request states a goal: enough words, with a verb or a named thing."""
     text = request[:_ASKED_WITHIN]
     return len(text.split()) >= CLEAR_WORDS and known.CLEAR.search(text) is not None
 
 
 def asked_for(request: str) -> list[str]:
-    """The types of work a request names, in the order of the table."""
+    """Return the types of work that a request names, in table order."""
     text = request[:_ASKED_WITHIN]
     return [type for type, pattern in known.REQUESTS if pattern.search(text)]
 
 
 def significant(text: str) -> list[str]:
-    """The words of a text that mean something: three characters or more, no stop words, no numbers, no paths."""
+    """Return the significant words of a text: 3 to 30 characters, without stop words, numbers, hashes and paths."""
     return [
         word
         for word in words(without_paths(_FENCE.sub(" ", text)))
@@ -620,19 +620,19 @@ def significant(text: str) -> list[str]:
 
 
 def without_paths(text: str) -> str:
-    """The parts of a text that are no paths."""
+    """Return the text without parts that are paths."""
     return " ".join(part for part in text.split() if "/" not in part and "\\" not in part)
 
 
 def found_nothing(tool: str, command: str, output: str) -> bool:
-    """Whether what failed is a search that found nothing: it ends with 1 and prints nothing, as it should."""
+    """Return True if a failed command was a search that found nothing: it exits with 1 and prints nothing."""
     if _plain_name(tool) not in known.RUNNING or _FOUND_NOTHING.fullmatch(output) is None:
         return False
     return known.SEARCHES.match(_LAST_COMMAND.sub("", _QUOTED.sub("''", command), count=1)) is not None
 
 
 def _only_looked(error: _Error) -> bool:
-    """Whether it is about what is not there, or cannot be reached, where somebody looked."""
+    """Return True if a read or search failed only because the target is missing or cannot be reached."""
     name = _plain_name(error.tool)
     if error.type == "not_found":
         return name in known.READING | known.LOOKING or known.LOOKS.match(error.about) is not None
@@ -644,17 +644,17 @@ def _commits(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def main_argument(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: a path, a command, a pattern; blanks made one."""
+    """Return the main argument of a call on one line: a path, a command or a pattern."""
     return " ".join(_first_text(arguments, known.MAIN_ARGUMENTS).split())
 
 
 def _first_text(arguments: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the first of these arguments that is a text; an empty one where none is."""
+    """Return the first of these arguments that is a string; an empty string if there is none."""
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
 
 
 def decisions_in(summary: str) -> list[Json]:
-    """The bullets below each heading "Key Decisions", as what, why and instead of what."""
+    """Return the bullets below each heading "Key Decisions", split into decision, reason and alternatives."""
     found: list[Json] = []
     inside = False
     for line in summary.splitlines():
@@ -685,12 +685,12 @@ def _choice(what: str, why: str, instead: list[str]) -> Json:
 
 
 def _error(text: str) -> tuple[str, str]:
-    """The kind of an error and the line that says it."""
+    """Return the kind of an error and the line that states it."""
     plain = known.NOISE.sub("", _TAG.sub("", _ANSI.sub("", text)))
     for type, pattern in known.ERRORS:
         for found in pattern.finditer(plain):
             line = plain[plain.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
-            if len(line) > LINE_MOST:  # code that was made small holds every word
+            if len(line) > LINE_MOST:  # minified code contains every word
                 continue
             if type != "lint" and known.LINTED.match(line):
                 continue
@@ -709,13 +709,13 @@ def _last_line(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """The first line that says something, shortened."""
+    """Return the first non-empty line, shortened."""
     line = next((line for line in text.splitlines() if line.strip()), "")
     return _cut(" ".join(line.split()), MESSAGE_MOST)
 
 
 def _cut(text: str, most: int) -> str:
-    """The text, at most so long; what is longer ends at a word and with an ellipsis."""
+    """Return the text in at most `most` characters. A longer text is cut at a word and ends with an ellipsis."""
     if len(text) <= most:
         return text
     kept = text[: most - 1]

@@ -1,6 +1,6 @@
-"""What a text of a session says of the work: whether a request asks for anything, what an answer reports, which commits a command makes.
+"""Interprets texts of a session: whether a request asks for work, what an answer reports, and which commits a command makes.
 
-Pure functions of text, shared by the rules of the analyser.
+These are pure functions of text, shared by the rules of the analyser.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 TITLE_MOST = 200
-_READ = 6_000  # characters of a text that are looked at
+_READ = 6_000  # characters of a text that are examined
 _SENTENCES = 2
 _LEAST_WORDS = 3
-_LEAST_SAID = 8  # words: a shorter text takes the list below it
+_LEAST_SAID = 8  # words; a shorter text includes the list below it
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _MARKS = re.compile(r"\*\*|__|`|^#{1,6}\s+|\[([^\[\]]{1,200})\]\([^()]{0,400}\)")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
@@ -35,7 +35,7 @@ _NO_REPORT = re.compile(
     r"(?:excellent|great|good|perfect)(?: \w+){1,3}[.!:]$|honest answer|got the context)",
     re.IGNORECASE,
 )
-_SHORT = 80  # a longer text is more than consent
+_SHORT = 80  # characters; a longer text is more than consent
 _CONSENT = (
     r"(?:ok(?:ay)?|k|y|yes|yeah|yep|yup|no|nope|sure|please|continue|go|go on|go ahead|keep going|carry on|proceed|next|resume|retry|try again|again|"
     r"do it|do that|do so|let'?s go|let'?s (?:continue|keep going|get started|do it|start)|get started|start|thanks?|thank you|thx|cool|nice|great|good|"
@@ -65,21 +65,21 @@ _HEREDOC = re.compile(r"<<-?\s*\\?['\"]?(\w+)['\"]?[^\n]*\n(?P<here>.*?)\n\s*\1\
 
 
 def is_trivial(request: str) -> bool:
-    """Whether a request names no work: "ok", "continue", a notice of the program, a log that was pasted."""
+    """Return True if a request names no work: "ok", "continue", a notice of the program, a pasted log."""
     text = request[:_READ].strip()
     consents = len(text) <= _SHORT and _TRIVIAL.fullmatch(text) is not None
     return not text or consents or _NOTICE.match(text) is not None or is_log(text)
 
 
 def is_log(text: str) -> bool:
-    """Whether most lines of a text are printed by a program."""
+    """Return True if most lines of a text look like program output."""
     lines = [line for line in text.splitlines() if line.strip()]
     printed = sum(_LOGGED.match(line) is not None for line in lines)
     return len(lines) >= _LOG_LINES and printed > _LOG_SHARE * len(lines)
 
 
 def reported(answer: str) -> str:
-    """The first sentences of an answer that say what was done or found, on one line; empty where it only asks, agrees or announces."""
+    """Return the first sentences that report what was done or found, on one line. Return an empty string if the answer only asks, agrees or announces."""
     kept: list[str] = []
     listing, heading = False, ""
     for line in _FENCE.sub("\n", answer[:_READ]).splitlines():
@@ -111,13 +111,13 @@ def reported(answer: str) -> str:
 
 
 def _joined(kept: list[str]) -> str:
-    """Sentences as one line; what a list counts up is divided by semicolons."""
+    """Return sentences as one line, with semicolons between list items."""
     text = ""
     for said in kept:
         divider = "; " if text and text[-1] not in ".!?:…" else " " if text else ""
         text += divider + said
     text = " ".join(text.split()).rstrip(" :;,")
-    if text.partition(" ")[0].replace("'", "").isalpha():  # and no path, command or name in code
+    if text.partition(" ")[0].replace("'", "").isalpha():  # the first word is plain text
         text = text[:1].upper() + text[1:]
     if len(text) <= TITLE_MOST:
         return text
@@ -125,12 +125,12 @@ def _joined(kept: list[str]) -> str:
 
 
 def subject(message: str) -> str:
-    """The first line of the message of a commit."""
+    """Return the first non-empty line of a commit message."""
     return next(line.strip() for line in message.splitlines() if line.strip())
 
 
 def commit_messages(command: str) -> list[str]:
-    """The messages of the commits that a shell command makes."""
+    """Return the messages of the commits that a shell command makes."""
     found: list[str] = []
     if "commit" not in command:
         return found
@@ -153,15 +153,15 @@ def commit_messages(command: str) -> list[str]:
 
 
 class Choice(NamedTuple):
-    """Something that was decided or learned, and why; `instead`: of what."""
+    """Holds a decision or lesson, its reason, and the rejected alternative (`instead`)."""
 
     what: str
     why: str
     instead: str = ""
 
 
-_LINES = 2_000  # of a text that are looked at
-_LONG = 400  # a line that is longer states no choice
+_LINES = 2_000  # lines of a text that are examined
+_LONG = 400  # characters; a longer line is not a choice
 _LESSONS_MOST, _CONCEPTS_MOST = 30, 12
 _CHOICE = re.compile(
     r"(?P<bold>\*\*|__)?(?P<what>(?:(?:we(?:'ll)?|i) )?(?:use[ds]?|using|choose|chose|chosen|prefer(?:red)?|pick(?:ed)?|go with|went with|keep|kept|"
@@ -200,7 +200,7 @@ _CORRECTED = re.compile(
 
 
 def choices(text: str) -> Iterator[Choice]:
-    """What the lines of a text say to use over something else: `Use X over Y: why`, plain or bold."""
+    """Yield the choices of one option over another that lines of a text state: `Use X over Y: why`, plain or bold."""
     if not any(word in text for word in ("over", "instead of", "rather than")):
         return
     for line in text.splitlines()[:_LINES]:
@@ -214,7 +214,7 @@ def choices(text: str) -> Iterator[Choice]:
 
 
 def lessons_in(summary: str) -> list[tuple[str, Choice]]:
-    """The lessons of a summary, each with its level: errors and their fixes, problems that were solved, what the user prefers."""
+    """Return the lessons of a summary, each with its level: errors with their fixes, solved problems, user preferences."""
     found: list[tuple[str, Choice]] = []
     for name, items in _sections(summary):
         level = _SECTIONS.get(name)
@@ -224,7 +224,7 @@ def lessons_in(summary: str) -> list[tuple[str, Choice]]:
 
 
 def pending_in(summary: str) -> list[str]:
-    """What a summary says is left to do."""
+    """Return the open tasks that a summary lists."""
     return [
         each.what + (f": {each.why}" if each.why else "")
         for name, items in _sections(summary)
@@ -234,7 +234,7 @@ def pending_in(summary: str) -> list[str]:
 
 
 def concepts_in(summary: str) -> list[str]:
-    """The technical concepts that a summary names."""
+    """Return the technical concepts that a summary lists."""
     found = [
         each.what.casefold() for name, items in _sections(summary) if name in _CONCEPTS for each in items
     ]
@@ -242,7 +242,7 @@ def concepts_in(summary: str) -> list[str]:
 
 
 def correction(request: str) -> str:
-    """The sentence in which a request corrects what was done ("no, use tabs"); empty where it does not."""
+    """Return the sentence in which a request corrects earlier work ("no, use tabs"); an empty string if there is none."""
     text = request[:_READ].strip()
     if _CORRECTED.match(text) is None or is_trivial(text):
         return ""
@@ -252,11 +252,11 @@ def correction(request: str) -> str:
 
 
 def _sections(summary: str) -> Iterator[tuple[str, list[Choice]]]:
-    """The sections of a summary by their names in lower case, each with its outer items."""
+    """Yield the sections of a summary by name in lower case, each with its outer items."""
     name, items = "", list[tuple[int, list[str]]]()
     for line in summary.splitlines()[:_LINES]:
         heading, item = _SECTION.match(line), _ITEM.match(line)
-        numbered = line[:1].isdigit() and line.rstrip().endswith(":")  # "6. All user messages:" is a section
+        numbered = line[:1].isdigit() and line.rstrip().endswith(":")  # "6. All user messages:" is a heading
         if heading is not None and (item is None or numbered or heading["name"].strip().casefold() in _NAMED):
             if items:
                 yield name, _items(items)
@@ -272,7 +272,7 @@ def _sections(summary: str) -> Iterator[tuple[str, list[Choice]]]:
 
 
 def _items(items: list[tuple[int, list[str]]]) -> list[Choice]:
-    """The outer items of a section; what stands below one says why, or how it was solved."""
+    """Return the outer items of a section. Lines below an item give its reason or its solution."""
     outer = min(indent for indent, _ in items)
     found: list[Choice] = []
     for indent, lines in items:

@@ -1,1 +1,1 @@
-"""Session files as entries, boundaries, segments and steps. It knows nothing of a store."""
+"""Reads session files into entries, boundaries, segments and steps. It does not depend on a store."""

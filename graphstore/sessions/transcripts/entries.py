@@ -1,6 +1,6 @@
-"""The entries of a session file, kept in columns: a file of 130 MB may hold a million of them, and an object for each would cost twice the file.
+"""Keeps the entries of a session file in columns. A file of 130 MB may hold a million entries, and an object for each would cost twice the file.
 
-An `Entry` is made when it is requested.
+An `Entry` is made on request.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import overload
 from graphstore.values.period import BEGINNING, EPOCH, MICROSECOND, Instant, moment
 
 Place = tuple[int, int, int]
-"""Where an entry stands in its file: the line, the offset and the length of its JSON in bytes."""
+"""The position of an entry in its file: line number, and offset and length of its JSON in bytes."""
 NEVER: Instant = BEGINNING - 1
-"""Stands in `times` for an entry that does not say when it was."""
+"""The value in `times` for an entry without a timestamp."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """An entry without its body: that is read from the file on request. `offset` and `length` are those of its JSON, in bytes."""
+    """An entry without its body, which is read from the file on request. `offset` and `length` of its JSON are in bytes."""
 
     position: int
     id: str
@@ -37,13 +37,13 @@ class Entry:
 
 
 class Entries(Sequence[Entry]):
-    """All entries of a file in order. The columns are for walks over all of them: `parents` are positions, -1 where there is none."""
+    """Holds all entries of a file in order. Walks over all entries use the columns; `parents` holds positions, -1 for none."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.parents = array("q")
         self.foreign: dict[int, str] = {}
-        """Parents that were not seen before the entry, as it names them."""
+        """By position: a parent id that was not seen before the entry, as the entry names it."""
         self.times = array("q")
         self.content, self.sidechain = bytearray(), bytearray()
         self._kinds, self._roles = array("I"), array("I")
@@ -63,7 +63,7 @@ class Entries(Sequence[Entry]):
         content: bool,
         sidechain: bool,
     ) -> None:
-        """Add an entry that hangs on the one at `above`."""
+        """Add an entry whose parent is the one at position `above` (-1: none)."""
         self.ids.append(id)
         self.parents.append(above)
         self.times.append(NEVER if at is None else (at - EPOCH) // MICROSECOND)
@@ -78,7 +78,7 @@ class Entries(Sequence[Entry]):
         self._lengths.append(length)
 
     def move(self, position: int, place: Place) -> None:
-        """Note that an entry was written again, as it is now, at another place of the file."""
+        """Record that an entry was written again at another place of the file."""
         self._lines[position], self._offsets[position], self._lengths[position] = place
 
     def _number(self, word: str | None) -> int:
@@ -86,11 +86,11 @@ class Entries(Sequence[Entry]):
         return self._numbers.setdefault(word, len(self._words) - 1)
 
     def type(self, position: int) -> str:
-        """The type of an entry."""
+        """Return the type of an entry."""
         return self._words[self._kinds[position]]
 
     def line(self, position: int) -> int:
-        """The line of an entry, from 1 on."""
+        """Return the line of an entry, counted from 1."""
         return self._lines[position]
 
     def _at(self, position: int) -> Entry:
@@ -110,7 +110,7 @@ class Entries(Sequence[Entry]):
             self._words[self._roles[position]] or None,
         )
 
-    __hash__ = None  # type: ignore[assignment]  # it grows
+    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
 
     def __len__(self) -> int:
         return len(self.ids)

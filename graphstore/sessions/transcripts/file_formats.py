@@ -1,4 +1,4 @@
-"""Which agent wrote a session file, what reads its lines, and what makes steps of its entries."""
+"""Detects which agent wrote a session file, and selects the reader of its lines and the maker of its steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DATABASE = b"SQLite format 3\0"
 
 
 def why_not_read(file: BinaryIO) -> str | None:
-    """Why a file that an agent wrote is none that is read, and what to give instead; None for any other. The file is rewound."""
+    """Return why a file of a known agent cannot be read, and what to give instead. Return None for any other file. The file is rewound."""
     try:
         head = file.read(_HEAD)
         if head.startswith(_DATABASE):
@@ -49,7 +49,7 @@ def why_not_read(file: BinaryIO) -> str | None:
 
 
 def _are(values: Any, *fields: str) -> bool:
-    """Whether values are a list of objects that have these fields."""
+    """Return True if `values` is a non-empty list of objects with these fields."""
     return (
         isinstance(values, list)
         and bool(values)
@@ -58,7 +58,7 @@ def _are(values: Any, *fields: str) -> bool:
 
 
 def format_of(file: BinaryIO) -> Format:
-    """Who wrote a file of lines, by the first object in it that shows it; pi where none does. The file is rewound."""
+    """Return the agent that wrote a file of lines, by the first object that identifies it; `pi` if none does. The file is rewound."""
     try:
         for _, _, _, value in Lines(islice(file, _LOOKED_AT), 0, Warnings(), None):
             if value.get("type") == "session" or ("parentId" in value and "data" not in value):
@@ -73,5 +73,5 @@ def format_of(file: BinaryIO) -> Format:
 
 
 def stepper(format: str) -> Callable[[Mapping[str, Any]], Iterator[Step]]:
-    """What makes steps of the entries of a file, in their order."""
+    """Return the function that makes steps of the entries of a file, called in their order."""
     return STEPS[format]() if format in STEPS else steps

@@ -1,7 +1,7 @@
-"""The lines of a session file as entries, in one pass: pi's session files (version 1 to 3) and those of Claude Code.
+"""Reads the lines of a session file as entries, in one pass: pi's session files (versions 1 to 3) and those of Claude Code.
 
-Files come from programs that were killed, forked, merged and upgraded. So nothing here raises for what a line holds: it is kept, mended where
-there is one way to, or reported as a warning, and the file is never written.
+Files come from programs that were killed, forked, merged and upgraded. So no content of a line raises here: it is kept, repaired if there is
+only one possible repair, or reported as a warning. The file is never written.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from graphstore.values.period import EPOCH
 Format = Literal["pi", "claude", "codex", "copilot", "gemini", "opencode"]
 Progress = Callable[[int, int], None]
 Found = tuple[int, int, bytes, Json]
-"""An object of a file: its line, its offset, its bytes, and what they say."""
+"""An object of a file: its line, its offset, its bytes, and their value."""
 
 PI_METADATA = frozenset({"label", "session_info"})
 CLAUDE_CHAIN = frozenset({"user", "assistant", "system", "attachment"})
 CLAUDE_METADATA = frozenset({"summary", "file-history-snapshot", "queue-operation", "progress"})
 MOST_WARNINGS = 1_000
-"""So many are kept with their place; all are counted."""
+"""The most warnings kept with their place. All are counted."""
 BLOCK, STEP = 1 << 20, 4 << 20
 BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _ABSENT: Any = object()
-_SECONDS_END = 1e11  # a smaller number is seconds: as milliseconds it would lie before 1974
+_SECONDS_END = 1e11  # a smaller number is in seconds: as milliseconds it would be before 1974
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BEGINS = re.compile(r'\{\s*"(?:type|parentUuid|uuid|id|timestamp)"')
 _TRIES = 16
@@ -55,14 +55,14 @@ class Warning(Value):
 
 
 class Warnings:
-    """The warnings of a file: the first ones as they are, all of them counted by reason."""
+    """Keeps the first warnings of a file in full, and counts all of them by reason."""
 
     def __init__(self) -> None:
         self.kept: list[Warning] = []
         self.lines: dict[str, array[int]] = {}
 
     def counts(self, until: int | None = None) -> dict[str, int]:
-        """How many there are of each reason; with `until`, up to that line."""
+        """Return the number of warnings for each reason; with `until`, only those up to that line."""
         found = {
             reason: len(lines) if until is None else sum(line <= until for line in lines)
             for reason, lines in self.lines.items()
@@ -98,7 +98,7 @@ class Header(Value):
 
 
 class Lines:
-    """The JSON objects of a file in order. What is none is reported to `warnings`; `size` is how much has been read."""
+    """Reads the JSON objects of a file in order. Anything else is reported to `warnings`. `size` is the number of bytes read so far."""
 
     def __init__(
         self, file: Iterable[bytes], total: int, warnings: Warnings, progress: Progress | None
@@ -150,19 +150,16 @@ class Lines:
 
 
 def pieces(raw: bytes) -> tuple[list[tuple[int, bytes, Json]], int]:
-    """The objects that stand on a line which is not one: offset, bytes and value of each; and how many bytes belong to none.
-
-    Bytes that are no UTF-8, and halves of surrogate pairs, read as U+FFFD.
-    """
+    """Return the objects on a line that is not one object: offset, bytes and value of each; and the number of bytes that belong to none."""
     text = raw.decode("utf-8", "surrogateescape")
     found: list[tuple[int, bytes, Json]] = []
     at = byte = left = tries = 0
-    whole = True  # nothing damaged so far: objects follow one another
+    whole = True  # nothing was damaged so far: objects follow one another
     while at < len(text):
         value, end = _object_at(text, at)
         fits = value is not None and (whole or ("type" in value and "timestamp" in value))
         if not fits:
-            # what was torn holds objects of its own: only one that looks like an entry may go on from here
+            # A torn object contains objects of its own. So reading resumes only at one that looks like an entry.
             following = _BEGINS.search(text, max(end, at + 1)) if tries < _TRIES else None
             end, whole, tries = following.start() if following else len(text), False, tries + 1
         part = text[at:end].encode("utf-8", "surrogateescape")
@@ -180,8 +177,8 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def _object_at(text: str, at: int) -> tuple[Json | None, int]:
-    """The object that begins at `at`, blanks before it skipped, and where it ends; None and `at` where there is none."""
-    begin = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+    """Return the object that begins at `at` after blanks, and its end; None and `at` if there is none."""
+    begin = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty string too
     try:
         value, end = _DECODER.raw_decode(text, begin)
         if not isinstance(value, dict):
@@ -194,7 +191,7 @@ def _object_at(text: str, at: int) -> tuple[Json | None, int]:
 
 
 def body_of(raw: bytes) -> Json | None:
-    """What the bytes of an entry say."""
+    """Return the object that the bytes of an entry encode; None if they encode none."""
     try:
         value = loads(raw)
     except JSONDecodeError:
@@ -204,7 +201,7 @@ def body_of(raw: bytes) -> Json | None:
 
 
 def moment_of(value: Any) -> tuple[datetime | None, str | None]:
-    """The instant a field says, and what is wrong with it. Text without a zone is UTC; a number is milliseconds (seconds when small)."""
+    """Return the instant of a field, and what is wrong with it. A string without a zone is UTC; a number is milliseconds (seconds if small)."""
     try:
         if type(value) is str:
             at = datetime.fromisoformat(value)
@@ -224,7 +221,7 @@ def moment_of(value: Any) -> tuple[datetime | None, str | None]:
 
 
 class SessionReading:
-    """What is known of a file while its objects come by."""
+    """Accumulates the entries and properties of a file while its objects are read."""
 
     def __init__(self, path: Path, warnings: Warnings) -> None:
         self.path, self.warnings = path, warnings
@@ -232,18 +229,18 @@ class SessionReading:
         self.positions: dict[str, int] = {}
         self.parents = self.entries.parents
         self.sums = array("I")
-        self.parallel = bytearray()  # 1: written beside other parts of one reply, no sign of a jump
-        self.boundary_bodies: dict[int, Json] = {}  # what boundaries need of the bodies
+        self.parallel = bytearray()  # 1: a parallel part of a reply, so its parent shows no jump
+        self.boundary_bodies: dict[int, Json] = {}  # the fields of boundary entries that boundaries need
         self.name: str | None = None
         self.titles: dict[int, str] = {}
-        """What the agent called the work at an entry."""
+        """The agent's titles for the work at entries, by position."""
         self.titles_elsewhere: dict[str, str] = {}
-        """What it called the work at an entry of another file."""
+        """The agent's titles for the work at entries of another file, by entry id."""
         self.header_at: int | None = None
         self.raw_header: Json = {}
         self.orphans: set[int] = set()
         self.copies = 0
-        """The leading entries that say they are another session's."""
+        """The number of leading entries that are marked as another session's."""
         self._objects = 0
         self._repeats: dict[str, int] = {}
 
@@ -266,7 +263,7 @@ class SessionReading:
         sidechain: bool = False,
         parallel: bool = False,
     ) -> int:
-        """Keep an entry; gives its position."""
+        """Add an entry. Return its position."""
         line, offset, raw, _ = piece
         entries = self.entries
         position = len(entries.ids)
@@ -299,7 +296,7 @@ class SessionReading:
         return position
 
     def _made(self, line: int, given: Any, raw: bytes) -> str:
-        """An id that the same line gets wherever it stands, so that it is the same in a grown file and in a fork."""
+        """Return an id derived from the line, so that the line has the same id in a grown file and in a fork."""
         if type(given) is str and given:
             self.warnings.add(line, "duplicate id", given)
         id = blake2b(raw, digest_size=8).hexdigest()
@@ -312,7 +309,7 @@ class SessionReading:
         return f"{id}-{number}"
 
     def instant(self, line: int, value: Json, needed: bool) -> datetime | None:
-        """The instant of an entry whose timestamp is not in order: what can be made of it, else its message's."""
+        """Return the instant of an entry with a faulty timestamp: the timestamp if it can be repaired, else that of its message."""
         given = value.get("timestamp")
         at, wrong = moment_of(given)
         message = value.get("message")
@@ -336,7 +333,7 @@ class SessionReading:
         return None
 
     def finish(self) -> None:
-        """Find the parents that come later, report those that never came, and open the circles."""
+        """Resolve parents that come later in the file, report missing ones, and break circles of parents."""
         later = []
         for position, parent in self.entries.foreign.items():
             above = self.positions.get(parent, -1)
@@ -349,7 +346,7 @@ class SessionReading:
         self.orphans = {position for position in self.entries.foreign if self.parents[position] < 0}
 
     def _open_circles(self, later: list[int]) -> None:
-        # a circle has a parent that comes later, so only from there it can be met
+        # Every circle contains a parent that comes later, so it is enough to start from these.
         walked = bytearray(len(self.entries))
         for begin in later:
             trail = []
@@ -368,7 +365,7 @@ class SessionReading:
 
 
 class PiReading(SessionReading):
-    """Entries of pi. Without ids (version 1) they are chained in the order of the file."""
+    """Reads entries of pi. Without ids (version 1) they are chained in file order."""
 
     def read_object(self, piece: Found) -> None:
         line, _, _, value = piece
@@ -408,7 +405,7 @@ class PiReading(SessionReading):
 
     @property
     def unnumbered(self) -> bool:
-        """Whether nothing says that the entries have ids: a header of version 1, or none so far."""
+        """Return True if the entries may have no ids: the header is of version 1, or there is no header so far."""
         return self.raw_header.get("version") in (None, 1)
 
     def _boundary_fields(self, value: Json) -> Json:
@@ -431,7 +428,7 @@ class PiReading(SessionReading):
         self.header_at, self.raw_header = self._objects - 1, value
 
     def entry_at_index(self, number: int) -> str | None:
-        """The id of the entry that was the file's object of that number, the header counted."""
+        """Return the id of the entry that was object number `number` of the file. The header counts as an object."""
         if self.header_at is not None:
             if number == self.header_at:
                 return None
@@ -473,7 +470,7 @@ class PiReading(SessionReading):
 
 
 class ClaudeReading(SessionReading):
-    """Entries of Claude Code. There is no header line, unless an extraction wrote one; sidechains have a flag."""
+    """Reads entries of Claude Code. The file has no header line unless an extraction wrote one; sidechains have a flag."""
 
     def __init__(self, path: Path, warnings: Warnings) -> None:
         super().__init__(path, warnings)
@@ -481,10 +478,10 @@ class ClaudeReading(SessionReading):
         self._agent: str | None = None
         self._cwd: str | None = None
         self._begins: datetime | None = None
-        self._main = False  # some content is on no sidechain
-        self._replies: dict[str, str] = {}  # the reply that recent entries are parts of
+        self._main = False  # some content entry is not on a sidechain
+        self._replies: dict[str, str] = {}  # recent entries and the reply that each is a part of
         self._summaries: dict[str, str] = {}
-        self._given_name: str | None = None  # by the user
+        self._given_name: str | None = None  # set by the user
         self._forked_from: str | None = None
 
     def read_object(self, piece: Found) -> None:
@@ -531,7 +528,7 @@ class ClaudeReading(SessionReading):
             self.raw_header = value
 
     def _role_of(self, value: Json, given: Any, parent: Any) -> tuple[str | None, bool]:
-        """Who speaks; and whether it is one of several parts written side by side: results of tools, parts of the parent's reply."""
+        """Return the role, and True if the entry is one of several parallel parts: results of tools, or parts of the parent's reply."""
         message = value.get("message")
         if type(message) is not dict:
             return None, False
@@ -586,7 +583,7 @@ class ClaudeReading(SessionReading):
     def finish(self) -> None:
         super().finish()
         called = list(self.titles.values())
-        # a summary may be about another session: it counts where the entry it names is here
+        # A summary may describe another session. It counts here only if this file has the entry that it names.
         here = {leaf: summary for leaf, summary in self._summaries.items() if leaf in self.positions}
         self.titles |= {self.positions[leaf]: summary for leaf, summary in here.items()}
         self.titles_elsewhere = {
@@ -619,20 +616,20 @@ _NAMED = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z?_(.+)")
 
 
 def session_id_in(path: str) -> str:
-    """The session id in a file's name `{time}_{id}.jsonl`; without it, the name."""
+    """Return the session id in a file name `{time}_{id}.jsonl`; the name itself if it has another form."""
     name = path.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".jsonl")
     found = _NAMED.fullmatch(name)
     return found[1] if found else name
 
 
 def text_in(value: Mapping[str, Any], key: str) -> str | None:
-    """The text of a field, or None for what is none or empty."""
+    """Return the string in a field; None if it is empty or not a string."""
     found = value.get(key)
     return found if type(found) is str and found else None
 
 
 def message_text(message: Any) -> str | None:
-    """The text of a message, its blocks joined."""
+    """Return the text of a message, its blocks joined by line breaks."""
     if not isinstance(message, dict):
         return None
     content = message.get("content")

@@ -1,8 +1,8 @@
-"""Session files of Codex, Copilot CLI, Gemini CLI and OpenCode: their lines as entries, and what each entry says.
+"""Reads session files of Codex, Copilot CLI, Gemini CLI and OpenCode: their lines as entries, and the steps of each entry.
 
-Codex and Copilot CLI write a line for each thing that happens. Gemini CLI (before it wrote lines) and `opencode export` write one JSON document with a list
-of messages: each message is an entry, found by where it stands in the document; so did Codex and Copilot CLI in their first versions. In all of them
-entries follow one another; there is no tree, but where Gemini CLI went back.
+Codex and Copilot CLI write a line for each event. Early versions of Codex, Copilot CLI and Gemini CLI, and `opencode export`, write one JSON
+document with a list of messages. Each message is an entry, located by its offset in the document. In all formats each entry follows the one
+before it. Only Gemini CLI has branches, after the user went back.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 _EXITED = re.compile(r"(?:^|\n)(?:Exit code|Process exited with code):? (\d+)")
 _HEAD = 1 << 16
 _LISTS = ("messages", "timeline", "chatMessages", "items")
-"""What the list of what was said is called in a document; the first that has anything counts."""
+"""The possible names of the list of messages in a document. The first non-empty list counts."""
 _COPILOT_ONCE = {
     "user": "user",
     "copilot": "assistant",
@@ -63,13 +63,13 @@ _COPILOT_ONCE = {
     "tool_call_completed": "toolResult",
     "tool": "toolResult",
 }
-"""Who speaks in an entry of a document of Copilot CLI."""
+"""The role of an entry in a document of Copilot CLI."""
 _COPILOT_ROLES = {"user.message": "user", "assistant.message": "assistant", "tool.execution_complete": "toolResult"}  # fmt: skip
 _GEMINI_ROLES = {"user": "user", "gemini": "assistant"}
 
 
 def agent_of(value: Json) -> Format | None:
-    """Which of these agents wrote an object of a file, as far as it alone shows."""
+    """Return the agent that wrote an object of a file, if the object alone identifies it."""
     kind = text_in(value, "type")
     if kind in _CODEX and isinstance(value.get("payload"), dict):
         return "codex"
@@ -90,7 +90,7 @@ def agent_of(value: Json) -> Format | None:
 
 
 def document_in(file: BinaryIO) -> tuple[Format, Json, list[Found]] | None:
-    """What wrote a file that is one JSON document, its fields but the messages, and the messages; None for any other file. The file is rewound."""
+    """Return agent, fields and messages of a file that is one JSON document; None for any other file. The file is rewound."""
     try:
         head = file.read(_HEAD)
         if not head.lstrip().startswith(b"{") or _is_line(head.lstrip().partition(b"\n")[0]):
@@ -106,7 +106,7 @@ def document_in(file: BinaryIO) -> tuple[Format, Json, list[Found]] | None:
 
 
 def _of_document(fields: Json) -> Format | None:
-    """Which agent wrote a document with these fields beside its list of what was said."""
+    """Return the agent that wrote a document with these fields besides its list of messages."""
     if "sessionId" in fields and ("timeline" in fields or "chatMessages" in fields):
         return "copilot"
     if isinstance(fields.get("session"), dict) and "items" in fields:
@@ -116,7 +116,7 @@ def _of_document(fields: Json) -> Format | None:
 
 
 def _is_line(line: bytes) -> bool:
-    """Whether a line is an object of its own, and no document with messages."""
+    """Return True if a line is an object of its own, and not a document with messages."""
     try:
         value = loads(line)
     except JSONDecodeError:
@@ -125,13 +125,13 @@ def _is_line(line: bytes) -> bool:
 
 
 def _parts(text: str) -> tuple[Json, list[Found]]:
-    """The fields of a document but its messages, and each message with its line, offset and bytes. Raises ValueError for what is no document."""
+    """Return the fields of a document without its messages, and each message with line, offset and bytes. Raise ValueError if it is not a document."""
     decoder, blank = json.JSONDecoder(), re.compile(r"[ \t\r\n,:]*")
     fields: Json = {}
     lists: dict[str, list[tuple[int, int, Any]]] = {}
 
     def skip(at: int) -> int:
-        return blank.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        return blank.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty string too
 
     at = skip(text.index("{") + 1)
     while text[at : at + 1] == '"':
@@ -170,7 +170,7 @@ def _placed(text: str, spans: list[tuple[int, int, Any]]) -> Iterator[Found]:
 
 
 class ChainReading(SessionReading):
-    """Entries that follow one another in the order of the file."""
+    """Reads entries that follow one another in file order."""
 
     format: Format
 
@@ -182,11 +182,11 @@ class ChainReading(SessionReading):
         self.agent: str | None = None
 
     def take_fields(self, fields: Json) -> None:
-        """Note what a document says beside its messages."""
+        """Read the fields that a document has besides its messages."""
         raise NotImplementedError
 
     def chained(self, piece: Found, id: Any, at: Any, kind: str, role: str | None, content: bool) -> int:
-        """Keep an entry below the one before it."""
+        """Add an entry whose parent is the previous entry."""
         line = piece[0]
         when, wrong = moment_of(at)
         if wrong and at is not None:
@@ -195,7 +195,7 @@ class ChainReading(SessionReading):
         return self.add(piece, id, above, kind=kind, at=when, content=content, role=role)
 
     def compacted(self, position: int, summary: str | None, **tokens: int) -> None:
-        """Note that the entries before one were summed up in it."""
+        """Record that an entry is a compaction: it summarises the entries before it."""
         self.boundary_bodies[position] = {"compaction": True, "summary": summary or "", **tokens}
 
     def header(self) -> Header:
@@ -212,7 +212,7 @@ class ChainReading(SessionReading):
 
 
 class CodexReading(ChainReading):
-    """A rollout of Codex: lines with a payload; in the first versions bare items below a line about the session."""
+    """Reads a rollout of Codex: lines with a payload, or in the first versions bare items after a line about the session."""
 
     format: Format = "codex"
 
@@ -238,7 +238,7 @@ class CodexReading(ChainReading):
             self.compacted(position, text_in(payload, "message"))
 
     def take_fields(self, fields: Json) -> None:
-        """What a document of the first versions says beside its items."""
+        """Read the fields that a document of the first versions has besides its items."""
         self.session = as_object(fields.get("session"))
 
     def _take_meta(self, payload: Json, value: Json) -> None:
@@ -252,12 +252,12 @@ class CodexReading(ChainReading):
 
 
 class CopilotReading(ChainReading):
-    """Events of Copilot CLI."""
+    """Reads events of Copilot CLI."""
 
     format: Format = "copilot"
 
     def take_fields(self, fields: Json) -> None:
-        """What a document of the first versions says beside its messages."""
+        """Read the fields that a document of the first versions has besides its messages."""
         self.session = {"id": fields.get("sessionId"), "timestamp": fields.get("startTime")}
         self.cwd = text_in(fields, "cwd") or text_in(fields, "workingDirectory")
 
@@ -283,13 +283,13 @@ class CopilotReading(ChainReading):
 
 
 class GeminiReading(ChainReading):
-    """A chat of Gemini CLI: a document with messages, or a line for each, which is written again when its calls or tokens change."""
+    """Reads a chat of Gemini CLI: a document, or a line per message, which is written again when its calls or tokens change."""
 
     format: Format = "gemini"
 
     def __init__(self, path: Path, warnings: Warnings) -> None:
         super().__init__(path, warnings)
-        self._below: str | None = None  # the entry that the next one follows, after a way back
+        self._below: str | None = None  # after going back: the parent of the next entry
         self._went_back = False
 
     def read_object(self, piece: Found) -> None:
@@ -299,7 +299,7 @@ class GeminiReading(ChainReading):
             self._take_change(line, offset, raw, value)
             return
         if id is not None and id in self.positions:
-            at = self.positions[id]  # written again as it is now
+            at = self.positions[id]  # the message was written again with its current content
             self.entries.move(at, (line, offset, len(raw)))
             self.sums[at] = crc32(raw)
             return
@@ -310,7 +310,7 @@ class GeminiReading(ChainReading):
             self._went_back = False
 
     def _take_change(self, line: int, offset: int, raw: bytes, value: Json) -> None:
-        """What the session is, a change of that, or the way back before a message."""
+        """Read the properties of the session, a change of them, or a step back before a message."""
         if (target := text_in(value, "$rewindTo")) is not None:
             at = self.positions.get(target)
             above = self.parents[at] if at is not None else -1
@@ -335,7 +335,7 @@ class GeminiReading(ChainReading):
                 self.warnings.add(line, "damaged line", "its messages cannot be distinguished")
 
     def take_fields(self, fields: Json) -> None:
-        """What the document, or its first line, says beside its messages."""
+        """Read the fields that the document, or its first line, has besides its messages."""
         self.session = {"id": fields.get("sessionId"), "timestamp": fields.get("startTime")}
         self.name = text_in(fields, "summary") or self.name
         self.cwd = _first_folder(fields) or self._root()
@@ -343,7 +343,7 @@ class GeminiReading(ChainReading):
             self.parent, self.agent = self.path.parent.name, text_in(fields, "sessionId")
 
     def _root(self) -> str | None:
-        """Where the project is, as a file beside the chats says."""
+        """Return the project folder from the file `.project_root` above the chats; None if there is none."""
         try:
             return (self.path.parent.parent / ".project_root").read_text(encoding="utf-8").strip() or None
         except (OSError, ValueError):
@@ -356,7 +356,7 @@ def _first_folder(fields: Json) -> str | None:
 
 
 class OpenCodeReading(ChainReading):
-    """A session as `opencode export` writes it."""
+    """Reads a session as `opencode export` writes it."""
 
     format: Format = "opencode"
 
@@ -369,7 +369,7 @@ class OpenCodeReading(ChainReading):
             self.compacted(position, _texts(value))
 
     def take_fields(self, fields: Json) -> None:
-        """What the document says beside its messages."""
+        """Read the fields that the document has besides its messages."""
         info = as_object(fields.get("info"))
         self.session = {"id": info.get("id"), "timestamp": as_object(info.get("time")).get("created")}
         self.name, self.cwd = text_in(info, "title"), text_in(info, "directory")
@@ -383,7 +383,7 @@ class OpenCodeReading(ChainReading):
 
 
 class CodexSteps:
-    """What the lines of a rollout say, one after another: the model is named by the turn, and patches by their files."""
+    """Makes steps of the lines of a rollout, in order. The turn names the model, and a patch names its files."""
 
     def __init__(self) -> None:
         self.model = ""
@@ -464,7 +464,7 @@ class CodexSteps:
 
 
 class CopilotSteps:
-    """What the events of Copilot CLI say. A call is told by the message that asks for it, or by its start."""
+    """Makes steps of the events of Copilot CLI. A call is known from the message that requests it, or from its start."""
 
     def __init__(self) -> None:
         self._model, self._called = "", set[str]()
@@ -525,7 +525,7 @@ class CopilotSteps:
 
 
 def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
-    """What an entry of a document of Copilot CLI says: of its timeline, or of its messages."""
+    """Yield the steps of an entry of a Copilot CLI document: of its timeline, or of its messages."""
     said = _COPILOT_ONCE.get(str(body.get("type") or body.get("role")))
     text = text_in(body, "text") or _plain(body.get("content"))
     id = text_in(body, "callId") or text_in(body, "tool_call_id") or ""
@@ -554,7 +554,7 @@ def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def _called(id: str, tool: str, given: Json) -> ToolCall:
-    """A call; an editor that is told what to do is called by that."""
+    """Return a tool call. A call of the editor is named by its command (`view`, `create`)."""
     does = given.get("command")
     if tool == "str_replace_editor" and does in ("view", "create"):
         tool = str(does)
@@ -565,7 +565,7 @@ def _called(id: str, tool: str, given: Json) -> ToolCall:
 
 
 def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
-    """What a message of Gemini CLI says."""
+    """Yield the steps of a message of Gemini CLI."""
     kind, text, model = body.get("type"), _plain(body.get("content")), str(body.get("model") or "")
     if kind == "user":
         if words := own_words(text):
@@ -596,7 +596,7 @@ def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
-    """What a message of OpenCode says."""
+    """Yield the steps of a message of OpenCode."""
     info = as_object(body.get("info"))
     role, model = info.get("role"), str(info.get("modelID") or "")
     folder = text_in(as_object(info.get("path")), "cwd")
@@ -644,11 +644,11 @@ STEPS: Mapping[str, Callable[[], Callable[[Mapping[str, Any]], Iterator[Step]]]]
     "gemini": lambda: gemini_steps,
     "opencode": lambda: opencode_steps,
 }
-"""What makes steps of the entries of each format; one of its own for each run of entries."""
+"""By format: makes the function that turns entries into steps. Each run of entries needs its own."""
 OTHER_READINGS: Mapping[str, type[ChainReading]] = {
     each.format: each for each in (CodexReading, CopilotReading, GeminiReading, OpenCodeReading)
 }
-"""What reads the lines of each format, or a file that is one document."""
+"""By format: the reader of lines, or of a file that is one document."""
 
 
 def _payload(value: Mapping[str, Any]) -> Json:
@@ -657,7 +657,7 @@ def _payload(value: Mapping[str, Any]) -> Json:
 
 
 def _arguments(given: Any) -> Json:
-    """The arguments of a call, which may be JSON text, or text alone."""
+    """Return the arguments of a call. They may be given as JSON text or as plain text."""
     if isinstance(given, str):
         try:
             value = json.loads(given)
@@ -668,7 +668,7 @@ def _arguments(given: Any) -> Json:
 
 
 def _output(given: Any) -> tuple[str, bool]:
-    """What a tool gave back, and whether it failed."""
+    """Return the output of a tool, and True if the call failed."""
     text = _plain(given)
     inner = _arguments(text) if text.startswith("{") else {}
     if "output" in inner and isinstance(inner["output"], str):
@@ -678,14 +678,14 @@ def _output(given: Any) -> tuple[str, bool]:
 
 
 def _responses(given: Any) -> str:
-    """The text of what a tool of Gemini CLI gave back."""
+    """Return the text of a Gemini CLI tool result."""
     parts = given if isinstance(given, list) else [given]
     found = [as_object(as_object(as_object(part).get("functionResponse")).get("response")) for part in parts]
     return "\n".join(text_in(each, "error") or text_in(each, "output") or "" for each in found).strip()
 
 
 def _texts(body: Mapping[str, Any]) -> str:
-    """The texts of a message of OpenCode that somebody wrote."""
+    """Return the texts of an OpenCode message, except synthetic ones."""
     parts = (part for part in as_objects(body.get("parts")) if part.get("type") == "text")
     return "\n".join(
         text for part in parts if part.get("synthetic") is not True and (text := text_in(part, "text"))

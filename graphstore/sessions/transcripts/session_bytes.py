@@ -1,7 +1,7 @@
-"""The bytes of a session: of its file, or of the document that the many small files of one come to.
+"""Opens the bytes of a session: of its file, or of one document made of its many small files.
 
-OpenCode keeps a session as a file of its own, one for each message and one for each part of a message. They are read as the document that
-`opencode export` makes of them.
+OpenCode stores a session in a file, each message in a file, and each part of a message in a file. They are read as the document that `opencode
+export` makes of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from graphstore.values import file_access
 
 
 def opened(path: Path, buffering: int = -1) -> BinaryIO:
-    """A session, opened to read. Raises OSError as opening its file does."""
+    """Return a session file opened for reading. Raise OSError as opening the file does."""
     place = _messages_of(path)
     if place is None:
         return file_access.opened(path, buffering)
@@ -23,7 +23,7 @@ def opened(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def _messages_of(path: Path) -> tuple[Path, Path] | None:
-    """The folder with a session's messages, and that with their parts; None for any other file."""
+    """Return the folders with a session's messages and their parts; None for any other file."""
     if path.suffix != ".json":
         return None
     above = path.parent.parent
@@ -37,7 +37,7 @@ def _messages_of(path: Path) -> tuple[Path, Path] | None:
 
 
 def _document(path: Path, messages: Path, parts: Path) -> bytes:
-    """The document, with the names of the files that are none of JSON as `damaged`."""
+    """Return the document as JSON. Its field `damaged` lists the files that are not JSON objects."""
     damaged: list[str] = []
 
     def read(file: Path) -> dict[str, Any] | None:
@@ -59,7 +59,7 @@ def _document(path: Path, messages: Path, parts: Path) -> bytes:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of a folder by their names, which begin with the time."""
+    """Return the files of a folder by name; names begin with the time."""
     return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
 

@@ -1,6 +1,6 @@
-"""What one entry of a session says, whichever agent wrote it: texts, calls of tools, their results, what the model took.
+"""Turns one entry of a session of pi or Claude Code into steps: texts, tool calls, their results, tokens.
 
-Pi and Claude Code say the same things under other names. A field of another type than expected says nothing; nothing here raises.
+Both agents store the same facts under different names. A field of an unexpected type is ignored; nothing here raises.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class SpokenMessage:
-    """A text of the user or of the assistant, in the speaker's words alone."""
+    """A text of the user or the assistant, without wrappers and reminders."""
 
     who: Literal["user", "assistant"]
     text: str
@@ -22,7 +22,7 @@ class SpokenMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that was called. `model` names who called it."""
+    """A call of a tool. `model` names the model that made the call."""
 
     id: str
     tool: str
@@ -33,7 +33,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool gave back. `refused`: the user would not have it run."""
+    """Holds the result of a tool call. `refused`: the user did not allow it to run."""
 
     call: str
     tool: str | None
@@ -44,7 +44,7 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class UserCommand:
-    """A command that the user ran beside the agent."""
+    """A command that the user ran directly."""
 
     command: str
     output: str
@@ -53,9 +53,9 @@ class UserCommand:
 
 @dataclass(frozen=True, slots=True)
 class TokensTaken:
-    """What a message took: tokens, and US dollars where the session says them.
+    """Holds the tokens that a message used, and its cost in US dollars if the session states it.
 
-    `message` is the same for all entries that one message was written in; None when nothing says. `in_parts`: a message may be written in several.
+    `message` is the same for all entries of one message; None if unknown. `in_parts`: one message may be written as several entries.
     """
 
     message: str | None
@@ -69,7 +69,7 @@ class TokensTaken:
     in_parts: bool = False
 
     def goes_on(self, before: TokensTaken) -> bool:
-        """Whether it may be a part of the same message as the one before it: without an id, by the tokens that both took."""
+        """Return True if this may be another part of the same message. Without ids, equal token counts show it."""
         if not (self.in_parts and before.in_parts) or self.message is not None or before.message is not None:
             return False
         return all(
@@ -80,7 +80,7 @@ class TokensTaken:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Why the assistant stopped: `done`, `tool`, `length`, `aborted` or `error`; with its words for an error."""
+    """States why the assistant stopped: `done`, `tool`, `length`, `aborted` or `error`; `message` is the text of an error."""
 
     why: Literal["done", "tool", "length", "aborted", "error"]
     message: str = ""
@@ -88,7 +88,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class SummaryStep:
-    """A summary of what went before, and the files it names."""
+    """A summary of earlier work, and the files that it names."""
 
     how: Literal["compaction", "branch"]
     text: str
@@ -96,24 +96,24 @@ class SummaryStep:
 
 
 class Spending:
-    """What models took, each message once: the parts it was written in repeat what the whole took."""
+    """Accumulates tokens per model. Each message counts once, since its parts repeat the tokens of the whole."""
 
     def __init__(self) -> None:
         self._models: dict[tuple[str, str], dict[str, TokensTaken]] = {}
 
     def add(self, took: TokensTaken) -> None:
-        """Add what one entry says."""
+        """Add the tokens that one entry states."""
         messages = self._models.setdefault((took.provider, took.model), {})
         key = took.message or f"#{len(messages)}"
         if messages and took.message is None:
             latest = next(reversed(messages))
             key = latest if took.goes_on(messages[latest]) else key
         before = messages.get(key)
-        if before is None or took.tokens_output >= before.tokens_output:  # the last part has all of it
+        if before is None or took.tokens_output >= before.tokens_output:  # the last part has the total
             messages[key] = took
 
     def __iter__(self) -> Iterator[tuple[str, str, list[TokensTaken]]]:
-        """Provider, model and what each message took, in the order of the first time."""
+        """Yield provider, model and the tokens of each message, in order of first use."""
         for (provider, model), messages in self._models.items():
             yield provider, model, list(messages.values())
 
@@ -122,7 +122,7 @@ TOKENS = ("tokens_input", "tokens_output", "cache_read", "cache_write")
 
 
 def summed(messages: Sequence[TokensTaken]) -> dict[str, int]:
-    """Return the tokens that messages took, by the names of `TOKENS`."""
+    """Return the sums of the tokens of messages, by the names in `TOKENS`."""
     return {name: sum(getattr(took, name) for took in messages) for name in TOKENS}
 
 
@@ -137,7 +137,7 @@ _REFUSED = re.compile(
     r"\A\s*(?:<\w+>)?\s*(?:Error: )?(?:The user doesn't want to (?:proceed|take this action)|\[?Request interrupted|\[?(?:Tool use|Command) (?:was )?interrupted|"
     r"Interrupted by (?:the )?user|Command was aborted|User rejected|Operation aborted\s*\Z)"
 )
-_ABORTED = re.compile(r"(?:\A|\n)Command aborted\s*\Z")  # below what it had printed
+_ABORTED = re.compile(r"(?:\A|\n)Command aborted\s*\Z")  # follows the command's own output
 _ARGUMENTS = "command-args"
 _WRAPPER = re.compile(
     r"<(system-reminder|command-(?:name|message|contents|args)|local-command-[a-z]{1,20}|bash-[a-z]{1,20}|user-memory-input|agent-notification|"
@@ -148,11 +148,11 @@ _CAVEAT = re.compile(
     r"\ACaveat: The messages below were generated by the user while running local commands.*", re.DOTALL
 )
 _EXIT = re.compile(r"(?:\bCommand exited with code|\A\s*Exit code) (\d+)\b")
-_TAIL = 200  # how far from its end the output of a command says how it ended
+_TAIL = 200  # characters at the end of a command's output that are searched for the exit status
 
 
 def steps(body: Mapping[str, Any]) -> Iterator[Step]:
-    """What the entry says, in order."""
+    """Yield the steps of an entry, in order."""
     type = body.get("type")
     if type in ("compaction", "branch_summary"):
         details = as_object(body.get("details"))
@@ -179,7 +179,7 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def plain(content: Any) -> str:
-    """The text of a message's content: itself, or its parts that are text."""
+    """Return the text of a message's content: the string itself, or its text parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -192,7 +192,7 @@ def plain(content: Any) -> str:
 
 
 def own_words(text: str) -> str:
-    """What the user wrote of a text: without the wrappers of commands, their output and reminders. The arguments of a command are the user's."""
+    """Return the user's own part of a text: without wrappers of commands, their output, and reminders. Arguments of a command are the user's."""
     text = _CAVEAT.sub("", text)
     if "<" in text:
         text = "".join(_unwrapped(text))
@@ -200,7 +200,7 @@ def own_words(text: str) -> str:
 
 
 def _unwrapped(text: str) -> Iterator[str]:
-    """What lies outside the wrappers, and the arguments of commands. One that is not closed is text."""
+    """Yield the text outside the wrappers, and the arguments of commands. An unclosed wrapper counts as text."""
     at, unclosed = 0, set()
     for found in _WRAPPER.finditer(text):
         name = found[1]
@@ -276,7 +276,7 @@ def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> TokensTaken | 
 
 
 def _cost(cost: Any) -> float | None:
-    """The stated total, or the sum of the parts; None when neither is there."""
+    """Return the stated total, or the sum of the parts; None if there is neither."""
     if isinstance(cost, dict):
         parts = [cost["total"]] if "total" in cost else list(cost.values())
         return math.fsum(map(_amount, parts)) if parts else None
@@ -288,7 +288,7 @@ def _refused(text: str) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """Return the value if it is text, else an empty text."""
+    """Return the value if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
@@ -298,12 +298,12 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_texts(value: Any) -> list[str]:
-    """Return the texts in a list; of anything else none."""
+    """Return the strings in a list; an empty list for anything else."""
     return [each for each in as_list(value) if isinstance(each, str)]
 
 
 def as_objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list; of anything else none."""
+    """Return the objects in a list; an empty list for anything else."""
     return [each for each in as_list(value) if isinstance(each, dict)]
 
 
@@ -313,14 +313,14 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def as_count(value: Any) -> int:
-    """Return the value if it is a number that counts something, else 0."""
+    """Return the value as an int if it is a number of 0 or more below 2**53, else 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1 << 53:
         return 0
     return int(value)
 
 
 def counts(value: Mapping[str, Any], *fields: str) -> list[int]:
-    """Return what these fields of an object count."""
+    """Return these fields of an object as counts."""
     return [as_count(value.get(field)) for field in fields]
 
 

@@ -1,11 +1,11 @@
-"""Files of agent sessions: what is in them, entry for entry, where the work was cut, and what it took.
+"""Reads files of agent sessions: their entries, boundaries, segments and statistics.
 
 >>> transcript = transcripts.read("2026-01-25T10-00-00-000Z_a1b2.jsonl")
 >>> [cut.type for cut in transcripts.boundaries(transcript)]
 ['compaction', 'resume']
 
-A session is a tree of entries in the order they were written. Going back in it, a compaction, a pause and a fork are boundaries; between two
-boundaries lies a segment, one chain of the tree. Entries that only name or mark (metadata) are kept, and looked through.
+A session is a tree of entries in the order they were written. Going back in it, a compaction, a pause and a fork are boundaries. A segment lies
+between two boundaries and is one chain of the tree. Metadata entries, which only name or mark, are kept, but walks up the tree skip them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from graphstore.values.period import MICROSECOND, instant, moment
 BoundaryType = Literal["fork", "branch", "tree_jump", "compaction", "resume"]
 PAUSE = timedelta(minutes=10)
 _PAUSE, _MINUTE = PAUSE // MICROSECOND, 60_000_000
-_NEAR = 1 << 16  # a gap this small is read over rather than sought over
+_NEAR = 1 << 16  # bytes; a smaller gap is read instead of skipped by a seek
 _UNKNOWN = -2
 
 
@@ -118,17 +118,17 @@ class SessionStatistics(Value):
 
 
 class _Way(NamedTuple):
-    """The content entries above the last one that is on no sidechain, itself included."""
+    """Holds the last content entry outside sidechains (`end`), and the positions of it and its content ancestors (`passed`)."""
 
     end: int
     passed: set[int]
 
 
 class Transcript:
-    """A session file that was read. Bodies stay in the file; asking for one reads it there.
+    """A session file that was read. Bodies stay in the file and are read on request.
 
-    `copied` leading entries are those of the parent, `last_shared` is the last of them. `name` is the session's latest name, `size` the bytes
-    that were read. `warnings` are the first 1,000; `warning_counts` counts all by reason.
+    `copied`: the number of leading entries copied from the parent; `last_shared`: the last of them. `name`: the session's latest name. `size`: bytes
+    that were read. `warnings`: the first 1,000; `warning_counts`: all, by reason.
     """
 
     def __init__(self, path: Path, reading: SessionReading, header: Header, size: int, copied: int) -> None:
@@ -145,11 +145,11 @@ class Transcript:
         return f"<Transcript {self.header.session_id}: {len(self.entries)} entries, {len(self.warnings)} warnings>"
 
     def warnings_until(self, line: int) -> dict[str, int]:
-        """How many warnings there are up to a line, by reason."""
+        """Return the number of warnings up to a line, by reason."""
         return self._reading.warnings.counts(line)
 
     def title(self, segment: Segment, more: Mapping[str, str]) -> str | None:
-        """What the agent called the work of a segment, the latest; `more`: what other files say, by entry."""
+        """Return the agent's latest title for the work of a segment. `more`: titles in other files, by entry."""
         titles = dict(self._reading.titles)
         for entry in more.keys() & self._reading.positions.keys():
             titles.setdefault(self._reading.positions[entry], more[entry])
@@ -157,20 +157,20 @@ class Transcript:
         return titles[max(within)] if within else None
 
     def title_from(self, more: Mapping[str, str]) -> str | None:
-        """What other files call it last, by entry."""
+        """Return the title that other files give to the latest entry here. `more`: titles by entry."""
         positions = self._reading.positions
         named = {positions[entry]: more[entry] for entry in more.keys() & positions.keys()}
         return named[max(named)] if named else None
 
     def entry(self, id: str) -> Entry:
-        """The entry by that id. Raises NotFoundError."""
+        """Return the entry with this id. Raise NotFoundError if there is none."""
         position = self._reading.positions.get(id)
         if position is None:
             raise NotFoundError.nearest(f"entry in {self.path.name}", id, lambda: self._reading.positions)
         return self.entries[position]
 
     def ancestors(self, entry_id: str) -> Iterator[Entry]:
-        """The entries above it, its parent first, metadata included. Ends at a root, an orphan, or where a circle was opened."""
+        """Yield the entries above one, parent first, metadata included. Stop at a root, at an orphan, or where a circle was broken."""
         parents = self._reading.parents
         at = parents[self.entry(entry_id).position]
         while at >= 0:
@@ -178,27 +178,27 @@ class Transcript:
             at = parents[at]
 
     def content_parent(self, entry_id: str) -> Entry | None:
-        """The nearest content entry above it, metadata looked through."""
+        """Return the nearest content entry above, skipping metadata."""
         at = self._nearest[self.entry(entry_id).position]
         return self.entries[at] if at >= 0 else None
 
     def body(self, entry: Entry) -> Json:
-        """What the entry says, read from the file. Raises EngineError when the file has changed since, or is gone."""
+        """Return the body of an entry, read from the file. Raise EngineError if the file has changed since, or is gone."""
         with self._opened() as file:
             file.seek(entry.offset)
             return self._body(entry, file.read(entry.length))
 
     def bodies(self, segment: Segment) -> Iterator[tuple[Entry, Json]]:
-        """Each entry of a segment with what it says, in order. Raises EngineError as `body` does."""
+        """Yield each entry of a segment with its body, in order. Raise EngineError as `body` does."""
         return self.bodies_between(segment.start, segment.stop)
 
     def bodies_between(self, start: int, stop: int) -> Iterator[tuple[Entry, Json]]:
-        """Each entry of the positions `[start, stop)` with what it says."""
+        """Yield each entry at the positions `[start, stop)` with its body."""
         for entry, raw in self._bytes(start, stop):
             yield entry, self._body(entry, raw)
 
     def digest(self, segment: Segment) -> str:
-        """32 hex characters of the bytes of a segment's entries. Raises EngineError as `body` does."""
+        """Return a digest of the bytes of a segment's entries, 32 hex characters. Raise EngineError as `body` does."""
         found = blake2b(digest_size=16)
         for _, raw in self._bytes(segment.start, segment.stop):
             found.update(raw)
@@ -241,7 +241,7 @@ class Transcript:
 
     @cached_property
     def _nearest(self) -> array[int]:
-        """The position of each entry's nearest content ancestor, -1 where there is none."""
+        """Return the position of each entry's nearest content ancestor, -1 if there is none."""
         entries, parents = self.entries, self._reading.parents
         nearest = array("q", [_UNKNOWN]) * len(entries)
         content = entries.content
@@ -263,7 +263,7 @@ class Transcript:
         return nearest
 
     def is_kept(self, segment: Segment) -> bool | None:
-        """Whether most of a segment lies on the way to where the session ends; None where the session ends with it."""
+        """Return True if most of a segment lies on the path to the session's end; None if the session ends with it."""
         content, path, aside = self.entries.content, self._way_to_the_end, self.entries.sidechain
         within = [at for at in range(segment.start, segment.stop) if content[at]]
         if path.end < segment.stop or not within or all(aside[at] for at in within):
@@ -283,17 +283,17 @@ class Transcript:
 
     @cached_property
     def cuts(self) -> list[Boundary]:
-        """Where the session was cut, in file order."""
+        """Return the boundaries of the session, in file order."""
         return list(_Cutting(self, self._reading, self._nearest).found())
 
 
 def read(
     path: str | Path, *, parent: str | Path | None = None, progress: Progress | None = None
 ) -> Transcript:
-    """The session in a file. Damage is kept or reported in `warnings`, never raised.
+    """Read the session in a file. Damage is kept or reported in `warnings`, and never raises.
 
-    `parent` is the path of the parent's file, where it is neither where the header says nor beside this one. `progress` is called with bytes done and
-    in all. Raises InvalidError when there is no such file, and for a file of an agent that is known and not read.
+    `parent`: the path of the parent's file, if it is neither where the header says nor in the same folder. `progress` is called with bytes done and
+    the total. Raise InvalidError if there is no such file, or if its format is known but cannot be read.
     """
     file = Path(path)
     reading, header, size = _reading(file, progress)
@@ -350,18 +350,18 @@ def _parent_of(
             if file_access.is_file(place) and not place.samefile(path):
                 found, header_of, _ = _reading(place, None)
                 return found, header_of
-        except (OSError, ValueError):  # a name that no file can have
+        except (OSError, ValueError):  # such a name is not valid for a file
             continue
     return None, None
 
 
 def _copied(reading: SessionReading, header: Header, parent: SessionReading | None) -> int:
-    """How many leading entries are the parent's: with its file, those it has under the same id; without, those from before the fork."""
+    """Return the number of leading entries copied from the parent: with its file, those it has under the same id; else those before the fork."""
     if header.parent_session is None and parent is None:
         return reading.copies
     if parent is not None:
         shared = max(_shared(reading.entries, parent), reading.copies)
-        # without ids of their own, entries are known by their bytes, which an old fork may have written anew
+        # Entries without ids are identified by their bytes, and an old fork may have written these differently.
         if shared or header.version not in (1, None):
             return shared
     if header.timestamp is None or header.format != "pi":
@@ -375,7 +375,7 @@ def _copied(reading: SessionReading, header: Header, parent: SessionReading | No
             break
         count = position + 1
     while count and not entries.content[count - 1]:
-        count -= 1  # a fork writes labels anew, under ids of its own and old timestamps
+        count -= 1  # a fork writes labels again, under new ids with old timestamps
     return count
 
 
@@ -395,20 +395,20 @@ def _shared(entries: Entries, parent: SessionReading) -> int:
 
 
 def boundaries(t: Transcript) -> list[Boundary]:
-    """Where the session was cut, in file order; at one entry by priority. Those inside the copied part say `copied` in their metadata."""
+    """Return the boundaries of a session in file order; at one entry by priority. Those inside the copied part have `copied` in their metadata."""
     return list(t.cuts)
 
 
 class _Cutting:
-    """One walk over the content entries in file order. The leaf of a chain is its last entry so far; who has another parent has jumped."""
+    """Walks once over the content entries in file order. The leaf of a chain is its last entry so far; an entry with another parent is a jump."""
 
     def __init__(self, t: Transcript, reading: SessionReading, nearest: array[int]) -> None:
         self.t, self.reading, self.nearest = t, reading, nearest
         self.entries = t.entries
         self.leaf = -1  # of the main chain
         self.since = NEVER
-        self.chains: dict[int, int] = {}  # sidechains: entry to chain
-        self.leaves: dict[int, int] = {}  # and chain to leaf
+        self.chains: dict[int, int] = {}  # by entry of a sidechain: its chain
+        self.leaves: dict[int, int] = {}  # by chain: its leaf
         self.forks = t.header.parent_session is not None or t.header.parent_session_id is not None
 
     def found(self) -> Iterator[Boundary]:
@@ -452,7 +452,7 @@ class _Cutting:
         return point
 
     def _jump(self, at: int) -> int | None:
-        """The leaf that was left, where the entry does not go on from it. Moves the leaf of its chain."""
+        """Return the leaf that was left if the entry does not continue from it, else None. Advance the leaf of the entry's chain."""
         entries, above = self.entries, self.nearest[at]
         if entries.sidechain[at]:
             return self._jump_aside(at, above)
@@ -465,7 +465,7 @@ class _Cutting:
         if "branch_summary" in (entries.type(at), entries.type(leaf)):
             return None
         if body is not None and "compaction" in body:
-            return None  # Claude Code begins a new chain there of its own accord
+            return None  # Claude Code itself starts a new chain there
         return leaf
 
     def _jump_aside(self, at: int, above: int) -> int | None:
@@ -479,7 +479,7 @@ class _Cutting:
         return None if above == leaf or self.reading.parallel[at] else leaf
 
     def _gap(self, at: int) -> float | None:
-        """The minutes of a pause before the entry, since the last one that says when."""
+        """Return the length of a pause before the entry in minutes, since the last entry with a time; None if there was no pause."""
         since, now = self.since, self.entries.times[at]
         if now == NEVER:
             return None
@@ -504,7 +504,7 @@ class _Cutting:
     def _branch(self, entry: Entry, body: Json, before: int, copied: Json) -> Boundary:
         above = self.nearest[entry.position]
         left = body.get("fromId")
-        # older files say here where the branch begins, not which leaf it left
+        # older files state here where the branch begins, not which leaf was left
         if left in (None, "", "root", entry.parent_id, self._id(above)):
             left = self._id(before)
         else:
@@ -526,9 +526,9 @@ _COMPACTION = {
 
 
 def segments(t: Transcript) -> list[Segment]:
-    """The file cut before each boundary: every entry in exactly one segment, in order.
+    """Return the file cut before each boundary: every entry is in exactly one segment, in order.
 
-    Metadata before the first content entry goes with it, and likewise what a fork wrote between the copied part and its first own content.
+    Metadata before the first content entry belongs to its segment, and so does what a fork wrote between the copied part and its first own content.
     """
     if not t.entries:
         return []
@@ -541,11 +541,11 @@ def segments(t: Transcript) -> list[Segment]:
 
 
 def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
-    """The positions where segments begin, with their boundaries."""
+    """Return the positions at which segments begin, with their boundaries."""
     cuts: dict[int, list[Boundary]] = {0: []}
     if 0 < t.copied < len(t.entries):
         cuts[t.copied] = []
-    # what stands before the first content entry, and before the first own one, is no segment of its own
+    # Entries before the first content entry, and before the first own one, do not form a segment.
     first = {t.entries.content.find(1, start): start for start in list(cuts)}
     for boundary in t.cuts:
         at = t.entry(boundary.entry_id).position
@@ -581,7 +581,7 @@ def _segment(
 
 
 def statistics(t: Transcript) -> SessionStatistics:
-    """What the session's own part holds and took. Reads the bodies once. Raises EngineError when the file has changed since it was read."""
+    """Return statistics of the session's own part. Read the bodies once. Raise EngineError if the file has changed since it was read."""
     own = t.entries[t.copied :]
     content = [entry for entry in own if entry.is_content]
     times = [entry.timestamp for entry in content if entry.timestamp is not None]
@@ -614,7 +614,7 @@ def statistics(t: Transcript) -> SessionStatistics:
 
 
 def _took(steps: Iterable[Step]) -> dict[str, Any]:
-    """Tools, models, tokens and cost of all steps."""
+    """Return tools, models, tokens and cost of all steps."""
     tools: Counter[str] = Counter()
     errors, spending = 0, Spending()
     for step in steps:
