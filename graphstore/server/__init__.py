@@ -1,1 +1,1 @@
-"""A store over HTTP. It knows nothing of the command line."""
+"""Serves a store over HTTP. It does not import the command line."""

@@ -1,4 +1,4 @@
-"""Serves agents at the address of the server, by the Model Context Protocol at `/mcp`, behind the same tokens. It needs the extra `mcp`."""
+"""Serves agents by the Model Context Protocol at `/mcp` of the server's address, with the same tokens. It needs the extra `mcp`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH = "/mcp"
 
 
 class Agents:
-    """Answers agents. It starts when the first one comes: its imports take a second, and most servers never need them."""
+    """Answers agents. It starts with the first request: its imports take a second, and most servers never need them."""
 
     def __init__(
         self,
@@ -29,17 +29,17 @@ class Agents:
         token: str | None = None,
     ) -> None:
         self._store, self._url, self._hosts, self._read_only = store, url, tuple(hosts), read_only
-        self._token = token  # of some scopes: what agents write goes by this server's own address
+        self._token = token  # of a token with scopes: agents then write through this server's own address
         self._asked, self._ready = asyncio.Event(), asyncio.Event()
         self._apps: dict[str, Any] = {}
         self._own: GraphStore | None = None
 
     def to(self, store: GraphStore, token: str) -> Agents:
-        """Return a server of agents like this one for what a token with scopes sees. `token`: it writes there by that token."""
+        """Return a server of agents for the part of the store that a token with scopes sees. Agents write to it with `token`."""
         return Agents(store, url=self._url, hosts=self._hosts, read_only=self._read_only, token=token)
 
     async def run(self) -> None:
-        """Begin to answer when the first agent asks, and go on until this is cancelled."""
+        """Start answering when the first agent asks, and continue until cancelled."""
         try:
             await self._asked.wait()
             apps = await asyncio.get_running_loop().run_in_executor(None, self._made)
@@ -77,7 +77,7 @@ class Agents:
     async def answer(
         self, scoped: str, stopping: asyncio.Event, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Answer a request of an agent; it ends with the server. Raises Refused where they are not served."""
+        """Answer a request of an agent, until the server stops. Raise Refused (404) if agents are not served."""
         self._asked.set()
         await self._ready.wait()
         app = self._apps.get(scoped)
@@ -89,7 +89,7 @@ class Agents:
 
 
 async def _until(stopping: asyncio.Event, answer: Awaitable[None]) -> None:
-    """Wait for an answer, which ends with the server."""
+    """Wait for an answer, but cancel it when the server stops."""
     answering = asyncio.ensure_future(answer)
     ending = asyncio.ensure_future(stopping.wait())
     try:

@@ -1,7 +1,7 @@
-"""The files of calls: places below the one folder that `serve --files` names, or what is sent and answered in the call itself.
+"""Manages the files of calls: paths below the one folder that `serve --files` names, or contents sent and returned in the call itself.
 
-A function reads a private copy, made without following links, and writes into a private folder; what it wrote is then put in its place, or answered.
-So no path of a caller, and nothing that lies at it, leads anywhere else, also not when it is changed meanwhile.
+A function reads a private copy, made without following links, and writes into a private folder; its output is then moved into place or returned.
+So neither a caller's path nor a link at that path can lead elsewhere, even if it changes meanwhile.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graphstore.values import file_access
 from graphstore.values.models import Value
 
 IN_PLACE = frozenset({"sessions.ingest", "timeline.record_message"})
-"""Calls that keep the path they are given, and read through `values/file_access`."""
+"""Calls that keep the given path, and read it through `values/file_access`."""
 _NAMES = {"otlp.export_otlp": "traces.json", "gasoline.export_gasoline": "events.jsonl"}
 _KINDS = {".json": b"application/json", ".jsonl": b"application/jsonl"}
 _ELSEWHERE = ("objects/info/alternates", "objects/info/http-alternates", "commondir")
@@ -38,7 +38,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
 class Download(NamedTuple):
-    """A file that a call wrote although no place was named for it; `answer`: the value of its function, as JSON."""
+    """Holds a file that a call wrote without a named path. `answer`: the value of the function, as JSON."""
 
     body: bytes
     kind: bytes
@@ -46,21 +46,21 @@ class Download(NamedTuple):
 
 
 class StagedCall(NamedTuple):
-    """The arguments of a call with private copies for the files it names."""
+    """Holds the arguments of a call, with private copies for the files it names."""
 
     args: dict[str, Any]
     folders: tuple[Path, ...]
     """The folders that the call may read while it runs."""
     names: Mapping[Path, str]
-    """The caller's names for the copies."""
+    """The caller's name of each copy."""
     known: frozenset[str] | None
-    """The texts that a message about a named place may quote; None if every file was sent in the call."""
+    """The texts that a message about a named path may quote; None if every file was sent in the call."""
     finish: Callable[[], Download | None]
-    """Put what was written in its place; or give it, where none was named."""
+    """Moves the output to its path and returns None; returns a Download if no path was named."""
 
 
 class CallFiles:
-    """The folder that paths of calls are below, if there is one. `root` is absolute."""
+    """Holds the folder that paths of calls must be below, if there is one. `root` is absolute."""
 
     def __init__(self, root: Path | None = None) -> None:
         if root is not None and sys.platform == "win32":
@@ -71,7 +71,7 @@ class CallFiles:
         self.folders = () if self.root is None else (self.root,)
 
     def check(self, call: Call, args: Mapping[str, Any], scoped: str, *, get: bool = False) -> None:
-        """Refuse a path that the caller may not name. Raises Refused (403), InvalidError for one that a GET would write."""
+        """Check that the caller may name its paths. Raise Refused (403), or InvalidError for a path that a GET would write."""
         for name in sorted(call.files & args.keys()):
             value = args[name]
             if not isinstance(value, str) or name == "media_path":
@@ -98,7 +98,7 @@ class CallFiles:
 
     @contextmanager
     def staged(self, call: Call, args: dict[str, Any]) -> Iterator[StagedCall]:
-        """Copies of the files that a call names, for as long as it runs. Raises InvalidError for a name that leads elsewhere, or nowhere."""
+        """Yield copies of the files that a call names, kept while it runs. Raise InvalidError for a path that leads elsewhere, or to nothing."""
         with tempfile.TemporaryDirectory(prefix="graphstore-") as made:
             private = Path(os.path.realpath(made))
             taken, names = dict(args), dict[Path, str]()
@@ -140,7 +140,7 @@ class CallFiles:
         return parts
 
     def _opened(self, what: str, given: str) -> int:
-        """A descriptor of a place. What is there is not told where a link leads on: it is as if nothing were."""
+        """Return a descriptor of a path. A path through a link gives the same error as a missing one, so it reveals nothing."""
         parts = self._parts(what, given)
         assert self.root is not None
         try:
@@ -151,7 +151,7 @@ class CallFiles:
             ) from None
 
     def _there(self, what: str, given: str) -> Path:
-        """The path of a place, which is a regular file or a folder."""
+        """Return the absolute path of a regular file or folder. Raise InvalidError if there is none."""
         os.close(self._opened(what, given))
         assert self.root is not None
         return self.root.joinpath(*self._parts(what, given))
@@ -200,7 +200,7 @@ class CallFiles:
 
 
 def _copy(fd: int, into: Path) -> None:
-    """Copy a file, or a folder with all that is in it. What is neither is left out: it would lead elsewhere."""
+    """Copy a file, or a folder with its contents. Other entries are omitted, since they could lead elsewhere."""
     if stat.S_ISREG(os.fstat(fd).st_mode):
         with open(os.dup(fd), "rb") as source, open(into, "xb") as sink:
             shutil.copyfileobj(source, sink, 1 << 20)
@@ -218,7 +218,7 @@ def _copy(fd: int, into: Path) -> None:
 
 
 def _copy_repository(fd: int, given: str, into: Path) -> None:
-    """Copy a repository: its `.git`, or it whole where it is bare. Raises InvalidError for one that leads to other folders."""
+    """Copy a repository: its `.git`, or all of a bare one. Raise InvalidError if it leads to other folders."""
     names = set(os.listdir(fd)) if stat.S_ISDIR(os.fstat(fd).st_mode) else set()
     if ".git" in names:
         into.mkdir()
@@ -244,7 +244,7 @@ def _copy_repository(fd: int, given: str, into: Path) -> None:
 
 
 def _place(copy: Path, above: int, name: str) -> None:
-    """Put a file or a folder under a new name of a folder. On failure nothing remains."""
+    """Write a file or folder under a new name in a folder. A file that fails is removed."""
     if sys.platform == "win32":
         raise NotImplementedError("there is no --files on Windows")
     if copy.is_dir():
@@ -280,7 +280,7 @@ def _zipped(folder: Path) -> bytes:
 
 
 def _sent(what: str, value: Mapping[str, Any], into: Path) -> Path | None:
-    """The copy of a file `{"name", "base64"}`, or of a folder `{"name", "files": {path: base64}}`; None for what is neither."""
+    """Write a file `{"name", "base64"}` or folder `{"name", "files": {path: base64}}` and return the copy; None for anything else."""
     if value.keys() not in ({"name", "base64"}, {"name", "files"}):
         return None
     into.mkdir()
@@ -326,7 +326,7 @@ def _bytes(what: str, text: Any) -> bytes:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in the arguments of a call: what the caller knows."""
+    """Yield every string in the arguments of a call: the texts that the caller knows."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -339,14 +339,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _shown(text: str, staged: StagedCall) -> str:
-    """A text with the caller's names for the copies."""
+    """Return a text with the caller's names in place of the copies' paths."""
     for copy, name in staged.names.items():
         text = text.replace(str(copy), name)
     return text
 
 
 def _unquoted(text: str, staged: StagedCall) -> str:
-    """A message without what it quotes of a place that was named. Lists of what there is are left out: they may be of the file."""
+    """Return a message without quotations from a named path. Lists of valid values are removed, since they may come from the file."""
     text, known = _shown(text, staged), staged.known
     if known is None:
         return text
@@ -356,11 +356,11 @@ def _unquoted(text: str, staged: StagedCall) -> str:
 
 
 _MESSAGES = frozenset({"reason", "error", "warnings", "problems"})
-"""The fields of reports that are messages about files."""
+"""The fields of reports that contain messages about files."""
 
 
 def _in_callers_names(value: Any, staged: StagedCall, field: str = "") -> Any:
-    """A report with the caller's names, and without what it quotes of a place."""
+    """Return a report with the caller's names, and without quotations from a named path."""
     if isinstance(value, str):
         return _unquoted(value, staged) if field in _MESSAGES else _shown(value, staged)
     if isinstance(value, tuple | list):

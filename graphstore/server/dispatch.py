@@ -1,4 +1,4 @@
-"""Answers the calls of a served store: writes in the writer's turn, point reads at once, other reads in a few threads."""
+"""Answers the calls of a served store: writes on the writer's thread, fast point reads at once, other reads on a few threads."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ EXACT = b"application/vnd.graphstore.exact+json"
 ARROW = b"application/vnd.apache.arrow.stream"
 EVENTS = b"application/cloudevents-batch+json"
 KINDS = (b"application/json", EXACT, ARROW)
-"""The kinds of answers to calls, the first where a client says nothing."""
-# Small, each a transaction of its own, and nothing beside a line of the journal: they share a sync.
+"""The media types of answers to calls. The first is the default."""
+# Small verbs, each a transaction of its own that needs only its line of the journal. They share a sync.
 GROUPED = EVERYDAY | {
     "define_kind",
     "define_point",
@@ -61,26 +61,26 @@ GROUPED = EVERYDAY | {
     "set_languages",
     "snapshot",
 }
-# Answered from the index in microseconds where little is known of the id: another thread would cost more than the answer.
+# Answered from the index in microseconds if little is known of the id. Another thread would cost more than the answer.
 AT_ONCE = frozenset({"node", "event", "history", "versions", "links_from", "backlinks_to", "supersedes"})
-# What may run for long, and can be stopped.
+# Calls that may run for long, and can be stopped.
 QUERIES = frozenset({"query", "query_tables", "recipe"})
 ENDED = "the server that held the transaction has ended. Nothing of it was kept: do it again."
 ELSEWHERE = "another server holds the transaction, and may end it yet. changes() tells within seconds whether it was kept: look before you do it again."
-LARGE = 64 << 10  # bytes of a body that is read by one of the readers: others are answered meanwhile
-_STEP = 0.005  # seconds between two looks whether a tx is known
-_LAST_QUERIES = 2.0  # seconds that queries have to finish when the server ends
+LARGE = 64 << 10  # bytes; a larger body is parsed on a reader's thread, so that others are answered meanwhile
+_STEP = 0.005  # seconds between two checks whether a tx is known
+_LAST_QUERIES = 2.0  # seconds that queries have to finish when the server stops
 _READING = "read-"
 _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes.
+    """Limits what one request may ask for, and how many may wait. Times are in seconds, sizes in bytes.
 
-    `stranger`: how long a connection without a token may be silent; `strangers`: how many of them one address may have. `streams` and `exports` are by
-    token; `export`: how long one may take, `stalled`: how long its client may read nothing, `room`: what it leaves free on the disk. `behind`: how long a read
-    waits for what its client wrote elsewhere. `cache`: what graphs and tables for Cypher may keep in memory.
+    `stranger`: the longest silence of a connection without a token; `strangers`: the most such connections of one address. `streams`, `exports`: the
+    most per token; `export`: the longest duration of one. `stalled`: the longest time that its client reads nothing; `room`: the space it leaves on the
+    disk. `behind`: the longest wait of a read for its client's writes elsewhere. `cache`: the memory that graphs and tables for Cypher may keep.
     """
 
     body: int = 32 << 20
@@ -106,7 +106,7 @@ class ServerLimits:
 
 
 class Calling:
-    """A store and those who ask it. Made within the event loop that its answers belong to."""
+    """Answers calls on a store. It must be made within the event loop that its answers belong to."""
 
     def __init__(
         self,
@@ -127,9 +127,9 @@ class Calling:
             store._queries_apart(Allowance(seconds=limits.query, cache=limits.cache))
         )
         self.cut_off = False
-        """True while the writes of other processes cannot be read."""
+        """True while writes of other processes cannot be read."""
         self.scoped: ScopedWrites | None = None
-        """The writes of a token with scopes, if this answers for one."""
+        """The writes of a token with scopes, if this object answers for one."""
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
@@ -137,9 +137,9 @@ class Calling:
         self._outcomes: OrderedDict[bytes, asyncio.Future[Response]] = OrderedDict()
         self._outcome_bytes = 0
         self.followers: list[Callable[[], None]] = []
-        """Called with all news: of those who answer for a part of the store."""
+        """Called at all news; parts of the store register themselves here."""
         self.written = asyncio.Event()
-        """Set when something has become durable; a reader clears it by putting another in its place."""
+        """Set when something has become durable, and then replaced by a new event."""
 
     # ------------------------------------------------------------------ writing
 
@@ -153,7 +153,7 @@ class Calling:
         self.news()
 
     def news(self) -> None:
-        """Wake those who wait for something to be written."""
+        """Wake those who wait for a write."""
         if self.written is not None:
             self.written.set()
             self.written = asyncio.Event()
@@ -161,13 +161,13 @@ class Calling:
             follow()
 
     def _hand_over(self) -> None:
-        """Hand all writes of one round of the loop to the writer at once: they share a sync, and the writer does not wake for the first alone."""
+        """Pass all writes of one loop iteration to the writer at once. They share a sync, and the writer does not wake for the first alone."""
         asked, self._asked = self._asked, []
         for turn in asked:
             self.serving.ask(turn)
 
     async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
-        """Do some work in the writer's turn. Return its value once it is durable. Raises the errors of the work, and Refused when too many wait."""
+        """Run `work` on the writer's thread. Return its value once it is durable. Raise the errors of the work, or Refused if too many wait."""
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
         work = through(DOOR.get(), SIGNER.get())(work)
@@ -183,7 +183,7 @@ class Calling:
     async def begin(
         self, asked: Mapping[str, Any], apart: Apart, around: Callable[..., Any] | None = None
     ) -> tuple[str, str]:
-        """Begin a transaction that its client ends. Gives its token and its instant. `around`: begins it in its own way."""
+        """Begin a transaction that its client ends. Return its token and its instant. `around` replaces the usual way to begin it."""
         unknown = asked.keys() - {"at", "author", "reason", "read_only"}
         if unknown or asked.get("read_only"):
             raise InvalidError.choice(
@@ -191,7 +191,7 @@ class Calling:
             )
         asked = {name: value for name, value in asked.items() if name != "read_only"}
         if self.scoped is not None and around is None:
-            if asked.get("at") is not None:  # what is refused would tell when others wrote
+            if asked.get("at") is not None:  # a refusal would reveal when others wrote
                 raise Refused(403, "at= is of the whole store. It wants a token without scopes.")
             return await self.scoped.main.begin(asked, apart, self.scoped.transaction)
         asking = DOOR.get(), SIGNER.get()
@@ -211,13 +211,13 @@ class Calling:
         return await _done(turn, self.limits.write)  # type: ignore[no-any-return]
 
     def pinned(self, apart: Apart) -> tuple[str, str]:
-        """The token and the tx of a transaction that only reads: it is its coordinate, holds no lock, and needs no end."""
+        """Return the token and tx of a read-only transaction. The token is its coordinate, so it holds no lock and needs no end."""
         at = self.line(apart).as_of().at
         valid, tx = iso(instant(at.valid)), iso(instant(at.tx))
         return f"{_READING}{valid},{tx}", tx
 
     async def end(self, token: str, *, commit: bool, request: Request | None = None) -> None:
-        """Commit a transaction, or abort it. Raises what the commit raises; ConflictError when it is over."""
+        """Commit or abort a transaction. Raise the errors of the commit, or ConflictError if the transaction is over."""
         if self.scoped is not None:
             await self.scoped.main.end(token, commit=commit, request=request)
             return
@@ -227,7 +227,7 @@ class Calling:
                 return
             if await self.aside(partial(resent.is_held_elsewhere, self.store)):
                 raise EngineError(ELSEWHERE, outcome="unknown")
-            if await self.aside(partial(resent.kept_of, self.store, request.id)):  # committed meanwhile
+            if await self.aside(partial(resent.kept_of, self.store, request.id)):  # committed in the meantime
                 return
             raise EngineError(ENDED, outcome="not kept")
         turn = WriteTurn(done=self._loop.create_future(), ends="commit" if commit else "abort", request=id)
@@ -235,12 +235,12 @@ class Calling:
         await _done(turn)
 
     def _run(self, call: Call, reader: Reader, args: dict[str, Any], line: Store) -> Any:
-        """Run a call, which reads and writes only files that it may name. Return its value, or a Download if it wrote a file for the caller."""
+        """Run a call, limited to files that it may name. Return its value, or a Download if it wrote a file for the caller."""
         if call.files:
             return call_files.run(
                 self._files, lambda given: contract.run(call, reader, given, line), call, args
             )
-        if "." not in call.name:  # a room may read the files that its things name
+        if "." not in call.name:  # a room may read files that the store's records name
             return contract.run(call, reader, args, line)
         with file_access.held_to(*self._files.folders):
             return contract.run(call, reader, args, line)
@@ -248,7 +248,7 @@ class Calling:
     async def write(
         self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes, request: Request | None = None
     ) -> Response:
-        """Do a call that writes."""
+        """Run a call that writes."""
         self.refuse_read_only()
         if self.scoped is not None:
             args = self.scoped.arguments(call.name, args)
@@ -281,13 +281,13 @@ class Calling:
         return Response(200, body, (*self.told(), *written.headers, *readers), kind)
 
     def told(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The header of a write: the tx that another server is to know, so that who wrote reads it there."""
+        """Return the header with the tx of the last write. A client sends it to other servers, which then wait until they know that write."""
         written = self.store._written if self.scoped is None else self.scoped.written()
         return ((b"graphstore-written", _iso(written)),) if written >= BEGINNING else ()
 
     async def known(self, tx: bytes, *, of_all: bool = True) -> None:
-        """Wait until a tx is known here. Raises Refused when that is not soon, saying what is known where `of_all` may be shown, InvalidError for what is
-        no time."""
+        """Wait until a tx is known here. Raise Refused (503) if that takes too long, InvalidError if `tx` is not a time. `of_all`: the refusal may
+        state the last known tx."""
         wanted, store = _instant_of(tx), self.store
         until = monotonic() + self.limits.behind
         while store._lags(wanted):
@@ -300,14 +300,14 @@ class Calling:
             await asyncio.sleep(_STEP)
 
     def refuse_read_only(self) -> None:
-        """Raise Refused (403) where nothing may be written."""
+        """Raise Refused (403) if nothing may be written."""
         if self.read_only and self.scoped is None:
             raise Refused(403, "the server is read only.")
 
     async def _once(
         self, request: Request | None, work: Callable[[GraphStore], bytes], *, alone: bool, within: str | None
     ) -> bytes:
-        """Do some work in the writer's turn. If an earlier server did this request, return its answer of then."""
+        """Run `work` on the writer's thread. If an earlier server executed this request, return the answer it would have given."""
         store = self.store
         if request is None or within is not None:
             return await self.turn(partial(work, store), alone=alone, within=within)  # type: ignore[no-any-return]
@@ -334,7 +334,7 @@ class Calling:
         kind: bytes,
         request: Request | None = None,
     ) -> Response:
-        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone. `asked["calls"]` is what `prepared` gives."""
+        """Run many calls in one transaction, all or nothing. Return the list of their answers, or only ids. `asked["calls"]` comes from `prepared`."""
         self.refuse_read_only()
         prepared = asked["calls"]
         for _, call, _ in prepared:
@@ -354,7 +354,7 @@ class Calling:
             with engine.time_limit(self.limits.query), block:
                 values = _each(self._run, line, prepared)
                 if ids:
-                    return encode(list(map(_id_of, values)))  # which holds no value longer than it has to
+                    return encode(list(map(_id_of, values)))  # this holds no value longer than necessary
                 return b"[" + b",".join([encode(value) for value in values]) + b"]"
 
         if self.scoped is not None:
@@ -368,7 +368,7 @@ class Calling:
     # ------------------------------------------------------------------ reading
 
     def line(self, apart: Apart) -> Store:
-        """The trunk, or the branch that is asked."""
+        """Return the requested line of belief: the trunk or a branch."""
         return self.store if apart.branch is None else self.store.on(apart.branch)
 
     def _reader(self, call: Call, apart: Apart) -> Reader:
@@ -385,7 +385,7 @@ class Calling:
         return line.as_of(apart.as_of, valid=apart.valid, tx=apart.tx)
 
     def _without(self, call: Call, line: Store, apart: Apart) -> Reader:
-        """Return the counterfactual view that is asked. The last one is kept for the next questions, while nothing is written."""
+        """Return the requested counterfactual view. The last one is kept for further questions until something is written."""
         if self.scoped is not None:
             raise Refused(403, "without is of the whole store. It wants a token without scopes.")
         if call.on != "view" or apart.as_of is not None:
@@ -405,8 +405,8 @@ class Calling:
         valid, tx = reader.coordinate()
         if reader is line and apart.transaction is None:
             if _is_of_any_view(line, call.name):
-                reader = line.pinned(valid, tx)  # exactly this coordinate, whatever is written meanwhile
-            # the next write may have the present instant: the answer names one that no write can have any more
+                reader = line.pinned(valid, tx)  # fixes this coordinate, whatever is written meanwhile
+            # The next write may still get the present instant. So the answer names an instant that no write can get any more.
             tx = min(tx, line.last_tx)
         value = self._run(call, reader, args, line)
         if call.name == "stats" and self.scoped is not None:
@@ -428,7 +428,7 @@ class Calling:
         kind: bytes,
         receive: Receive | None = None,
     ) -> Response:
-        """Answer a call that reads, with the coordinate it was answered at. `receive`: where it is heard that the client of a query has gone."""
+        """Run a call that reads, and state the coordinate of the answer. `receive` reports that the client of a query has disconnected."""
         pinned = pinned_at(apart.transaction)
         if pinned is not None:
             if apart.tx is not None or apart.as_of is not None:
@@ -453,12 +453,12 @@ class Calling:
         return await self.aside(work)  # type: ignore[no-any-return]
 
     async def _while_wanted(self, work: Callable[[], Response], receive: Receive) -> Response:
-        """The answer to a query, which ends when its client has gone. Raises ClientGone."""
+        """Return the answer to a query, and stop the query if its client disconnects. Raise ClientGone then."""
         stopping = threading.Event()
 
         def stoppable() -> Response:
             if stopping.is_set():
-                raise ClientGone  # while it waited for a reader
+                raise ClientGone  # the client left while the query waited for a thread
             with engine.stopped_by(stopping):
                 return work()
 
@@ -477,11 +477,11 @@ class Calling:
             left.cancel()
 
     async def parsed(self, body: bytes, work: Callable[[bytes], Any]) -> Any:
-        """Parse a body, a large one in a reader's thread. Raises the errors of the parsing, and Refused when too many wait."""
+        """Parse a body, on a reader's thread if it is large. Raise the errors of the parsing, or Refused if too many wait."""
         return work(body) if len(body) <= LARGE else await self.aside(partial(work, body))
 
     async def aside(self, work: Callable[[], Any]) -> Any:
-        """Run a function in a reader's thread and return its value. Raises Refused when too many wait, or when it takes too long."""
+        """Run a function on a reader's thread and return its value. Raise Refused if too many wait, or if it takes too long."""
         if self._reading >= self.limits.waiting_reads:
             raise Refused(503, "too many reads are waiting. Try again.", after=1)
         self._reading += 1
@@ -500,13 +500,13 @@ class Calling:
 
     @property
     def reading(self) -> int:
-        """The number of reads under way or waiting for a thread."""
+        """Return the number of reads that run or wait for a thread."""
         return self._reading
 
     # ------------------------------------------------------------------ sent again
 
     async def once(self, asked: Request | None, doing: Callable[[], Any]) -> Response:
-        """The outcome of a request that may be sent again: it is done the first time, and answered alike every time."""
+        """Run a request once, and return the same outcome to every repetition of it."""
         if asked is None:
             return await doing()  # type: ignore[no-any-return]
         request = asked.key
@@ -518,7 +518,7 @@ class Calling:
         try:
             found: Response = await doing()
         except BaseException as error:
-            # not done, or not known here: another try is a first one; where it may have been done, none is
+            # If it failed, another try may run it again. If it may have been executed, no try may.
             if not (isinstance(error, EngineError) and error.outcome in ("kept", "unknown")):
                 self._outcomes.pop(request, None)
             if not outcome.done():
@@ -539,12 +539,12 @@ class Calling:
     # ------------------------------------------------------------------ the end
 
     def warm_queries(self) -> None:
-        """Have a process for Cypher ready before the first query."""
+        """Start a process for Cypher before the first query."""
         if self._workers is not None:
             self._workers.warm()
 
     def memory(self) -> dict[str, int]:
-        """Bytes: what graphs and tables for Cypher keep and may keep, and what their processes and this one have in memory."""
+        """Return sizes in bytes: kept and allowed memory of graphs and tables for Cypher, memory of their processes and of this one."""
         workers = self._workers
         return {
             "cache_bytes": 0 if workers is None else workers.kept(),
@@ -554,14 +554,14 @@ class Calling:
         }
 
     def end_queries(self) -> None:
-        """Give the queries that run a little time, and stop them."""
+        """Give running queries a little time, then stop them."""
         if self._workers is not None:
             ending = threading.Timer(_LAST_QUERIES, self._workers.stop)
             ending.daemon = True
             ending.start()
 
     def stop(self, seconds: float) -> None:
-        """End the writer, the transaction that is open with it, and the readers. Blocks for so long at most."""
+        """Stop the writer, its open transaction and the readers. Block for at most `seconds`."""
         if self._workers is not None:
             self._workers.stop()
         self._hand_over()
@@ -571,7 +571,7 @@ class Calling:
 
 
 async def _done(turn: WriteTurn, seconds: float | None = None) -> Any:
-    """Return what a turn gives. Raises what it raises; Refused where it has not begun after so many seconds."""
+    """Return the value of a turn. Raise its error, or Refused (504) if it has not begun within `seconds`."""
     done, _ = await asyncio.wait((turn.done,), timeout=seconds)
     if not done:
         if turn.claim():
@@ -583,7 +583,7 @@ async def _done(turn: WriteTurn, seconds: float | None = None) -> Any:
 
 
 def pinned_at(token: str | None) -> tuple[str, str] | None:
-    """The coordinate of a transaction that only reads; None for another, which the writer holds."""
+    """Return the coordinate of a read-only transaction; None for a transaction that the writer holds."""
     if token is None or not token.startswith(_READING):
         return None
     valid, _, tx = token.removeprefix(_READING).partition(",")
@@ -637,7 +637,7 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
 
 
 def _seconds(text: str, most: float) -> float:
-    """Return the seconds a query may run: those the client asks for, up to the server's limit. Raises InvalidError."""
+    """Return the seconds that a query may run: the client's wish, up to the server's limit. Raise InvalidError if it is not a number above 0."""
     try:
         seconds = float(text)
     except ValueError:
@@ -657,7 +657,7 @@ Prepared = list[tuple[int, Call, dict[str, Any]]]
 
 
 def prepared(calls: Any) -> Prepared:
-    """The calls of a batch, numbered, with their arguments. Raises InvalidError for the first that is none."""
+    """Return the calls of a batch, numbered, with their arguments. Raise InvalidError for the first that is not a call."""
     if not isinstance(calls, list):
         raise InvalidError('calls is no list. Give [["add_node", {"kind": …}], …].')
     return [_prepared(number, each) for number, each in enumerate(calls)]
@@ -685,12 +685,12 @@ def _each(run: Callable[..., Any], line: Store, prepared: Prepared) -> Iterator[
         except GraphStoreError as error:
             raise type(error)(f"call {number}, {call.name}: {error} Nothing of the batch was kept.") from None
         yield value
-        del value  # what nobody holds when the next call begins need never be made
+        del value  # a value that nothing references at the next call is never built
 
 
 def _id_of(value: Any) -> Any:
-    """The id of what a verb gives, a list of them, or None where it gives nothing that has one."""
-    kind = type(value)  # isinstance() would ask the value for its class, which makes it
+    """Return the id of a verb's value, a list of ids, or None if the value has no id."""
+    kind = type(value)  # isinstance() would read the value's class, which builds the value
     if kind is list:
         return [_id_of(each) for each in value]
     if issubclass(kind, Recorded):

@@ -1,4 +1,4 @@
-"""The calls of a server as a page for people, made from its OpenAPI document alone. It loads nothing, so that it can be read without a network."""
+"""Renders the calls of a server as a page for people, from its OpenAPI document alone. It loads nothing, so it can be read without a network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ curl -H "Authorization: Bearer $TOKEN" 'SERVER/node?id=n1&amp;valid=2026-01-30&a
 
 
 def page(schema: dict[str, Any]) -> bytes:
-    """The page of an OpenAPI document. It names nothing outside itself but `/openapi.json`."""
+    """Return the page of an OpenAPI document. It links to nothing outside itself except `/openapi.json`."""
     groups: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for path, methods in schema["paths"].items():
         operation = methods.get("post") or methods["get"]
@@ -61,7 +61,7 @@ def _call(path: str, methods: dict[str, Any]) -> str:
 
 
 def _body(operation: dict[str, Any]) -> dict[str, Any]:
-    """The schema of what is sent; of what is sent nothing one without properties."""
+    """Return the schema of a request body; one without properties if there is no body."""
     if "requestBody" not in operation:
         return {"properties": {}}
     found: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
@@ -78,6 +78,6 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text with `code` in it."""
+    """Return text as HTML, with `code` marked."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{piece}</code>" if at % 2 else piece for at, piece in enumerate(pieces))

@@ -1,8 +1,8 @@
-"""Many clients, one writer: what they ask to be written is done by one thread in turn, and becomes durable by the group.
+"""Runs all writes of many clients on one thread, in turn, and makes them durable in groups.
 
-The way of a write: it queues → the thread takes all that have queued → each is a transaction of its own, one line of the journal →
-one sync for all of them → all are answered. One that raises fails alone; a sync that fails fails all of them.
-A transaction that a client holds open has the thread for itself: the others wait, and so it has an end in any case.
+A write queues, the thread takes all queued writes, runs each as a transaction of its own (one line of the journal), syncs once, and answers all.
+A write that raises fails alone; a failed sync fails the whole group.
+A client that holds a transaction open has the thread for itself. All others wait, so such a transaction always ends after a limit.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = ["Groups", "Patience", "Serving", "WriteTurn"]
 
 _log = logging.getLogger("graphstore")
 _MOST = 256  # turns in a group
-_GATHER = 0.0001  # seconds waited for those of the last group: half the syncs, a fifth less work a write
-_LONGEST = 0.05  # seconds a group may take before it is made durable
-_REMEMBERED = 1_000  # transactions that are over, by the reason why
+_GATHER = 0.0001  # seconds to wait for clients of the last group: half the syncs, a fifth less work per write
+_LONGEST = 0.05  # seconds after which a group is made durable
+_REMEMBERED = 1_000  # ended transactions whose reason is remembered
 
 
 class WriteTurn:
-    """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer. `ends`: instead of work, the end of an
-    open transaction."""
+    """One piece of work for the writer. The writer's thread calls `work`; then `value` or `error` is the answer. `ends`: end an open transaction
+    instead."""
 
     __slots__ = ("_claim", "alone", "answered", "done", "ends", "error", "request", "tx", "value", "work")  # fmt: skip
 
@@ -50,23 +50,23 @@ class WriteTurn:
         request: str | None = None,
     ) -> None:
         self.work, self.alone, self.ends = work, alone, ends
-        self.request = request  # the id of that which commits a transaction
+        self.request = request  # the id of the request that commits a transaction
         self.done = done
-        """The caller's future or event, to be set when the turn is done."""
+        """The caller's future or event, set when the turn is done."""
         self.value: Any = None
         self.error: BaseException | None = None
-        self.tx: datetime | None = None  # of what it wrote last
+        self.tx: datetime | None = None  # of its last write
         self.answered = False
         self._claim = threading.Lock()
 
     def claim(self) -> bool:
-        """Return True for the first caller: it does the turn, or gives it up."""
+        """Return True for the first caller, which then runs the turn or cancels it."""
         return self._claim.acquire(blocking=False)
 
 
 @dataclass(slots=True)
 class Groups:
-    """Counts the work of the writer: groups by the number of turns that shared a sync, and seconds."""
+    """Counts the work of the writer: the turns that shared a sync, by group size, and the seconds."""
 
     sizes: list[int] = field(default_factory=lambda: [0] * 10)  # at most 1, 2, 4, … 256, more
     count: int = 0
@@ -83,7 +83,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Limits of a transaction over the network, in seconds: without a call, after its client has gone, and in all."""
+    """Limits of a transaction over the network, in seconds: without a call, after its client has disconnected, and in all."""
 
     idle: float = 10.0
     gone: float = 3.0
@@ -95,16 +95,16 @@ class _HeldTransaction:
 
     def __init__(self, patience: Patience) -> None:
         self.token = secrets.token_urlsafe(18)
-        self.turns: SimpleQueue[WriteTurn | None] = SimpleQueue()  # None: its client has gone
+        self.turns: SimpleQueue[WriteTurn | None] = SimpleQueue()  # None: its client has disconnected
         self.patience = patience
 
 
 class _Aborted(Exception):
-    """Leaves the block of a transaction, so that nothing of it is kept."""
+    """Exits the block of a transaction, so that nothing of it is kept."""
 
 
 class Serving:
-    """The thread that writes to a store. `answered` is called in that thread with the turns that are done, those of a group together."""
+    """Runs the thread that writes to a store. `answered` is called on that thread with finished turns, those of a group together."""
 
     def __init__(
         self,
@@ -118,9 +118,9 @@ class Serving:
         self._queue: SimpleQueue[WriteTurn | None] = SimpleQueue()
         self._held: _HeldTransaction | None = None
         self._over: dict[str, str] = {}
-        self._gate = threading.Lock()  # nothing is asked of a transaction that is just ending
+        self._gate = threading.Lock()  # no turn may join a transaction that is ending
         self._stopping = False
-        self._last = 0  # how many shared the last sync: so many clients are about to ask again
+        self._last = 0  # size of the last group: that many clients are about to ask again
         self.groups = Groups()
         self._thread = threading.Thread(target=self._work, name="graphstore writer", daemon=True)
         self._thread.start()
@@ -129,12 +129,12 @@ class Serving:
 
     @property
     def waiting(self) -> int:
-        """The number of turns in the queue."""
+        """Return the number of turns in the queue."""
         return self._queue.qsize()
 
     @property
     def in_transaction(self) -> bool:
-        """True while a client holds a transaction open."""
+        """Return True while a client holds a transaction open."""
         return self._held is not None
 
     def knows(self, token: str) -> bool:
@@ -147,14 +147,14 @@ class Serving:
         self._queue.put(turn)
 
     def ask_within(self, token: str, turn: WriteTurn) -> None:
-        """Queue a turn of an open transaction, or its end. Raises ConflictError when it is over, saying why, or was never begun."""
+        """Queue a turn of an open transaction, or its end. Raise ConflictError with the reason if the transaction is over, or was never begun."""
         with self._gate:
             self._of(token).turns.put(turn)
 
     def begin(self, opening: Callable[[], Any], answer: Callable[[str], Any], *, done: Any) -> WriteTurn:
-        """Queue the beginning of a transaction: `opening` gives the context manager, `answer` what its client gets for its token.
+        """Queue the start of a transaction. `opening` returns its context manager, `answer` maps its token to the client's answer.
 
-        The turn that is given is answered when the transaction is open.
+        The returned turn is answered when the transaction is open.
         """
         held = _HeldTransaction(self._patience)
         turn = WriteTurn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done)
@@ -162,20 +162,20 @@ class Serving:
         return turn
 
     def gone(self, token: str) -> None:
-        """The client of a transaction may have gone: it has not long to come back."""
+        """Note that the client of a transaction may have disconnected. It has `gone` seconds to come back."""
         held = self._held
         if held is not None and held.token == token:
             held.turns.put(None)
 
     def hold_no_more(self) -> None:
-        """Abort the transaction that is open after what was asked of it, and begin none any more: others wait for it, and all is to end."""
+        """Abort the open transaction after its queued turns, and begin no other. The server stops, and others wait for that transaction."""
         self._stopping = True
         held = self._held
         if held is not None:
             held.turns.put(None)
 
     def stop(self, wait: float | None = None) -> bool:
-        """Do what has queued, abort the transaction that is open, and end. Whether it has ended within so many seconds."""
+        """Run the queued turns, abort the open transaction, and stop. Return True if the thread ended within `wait` seconds."""
         self.hold_no_more()
         self._queue.put(None)
         self._thread.join(wait)
@@ -211,7 +211,7 @@ class Serving:
                 except Empty:
                     break
                 if turn is None:
-                    queue.put(None)  # after what is ahead
+                    queue.put(None)  # stop after the turns ahead
                     break
                 ahead.append(turn)
             try:
@@ -223,14 +223,14 @@ class Serving:
                 _log.exception("the writer failed beside its work")
 
     def _together(self, ahead: deque[WriteTurn]) -> None:
-        """The turns ahead that may share a sync, until it has taken long enough."""
+        """Run the turns ahead that may share a sync, until this has taken long enough."""
         start = time.monotonic()
         turns: list[WriteTurn] = []
         try:
             self._group(ahead, turns, start)
         except Exception as error:
             self.groups.failed += 1
-            if not turns and ahead:  # it could not even begin
+            if not turns and ahead:  # the group could not even begin
                 turns.append(ahead.popleft())
             for turn in turns:
                 if turn.error is None:
@@ -241,7 +241,7 @@ class Serving:
             self._resolve(turns)
 
     def _group(self, ahead: deque[WriteTurn], turns: list[WriteTurn], start: float) -> None:
-        """Do the turns ahead, and add them to those that share the sync."""
+        """Run the turns ahead, and add them to `turns`, which share the sync."""
         with self._store.together():
             while ahead and not ahead[0].alone and time.monotonic() - start < _LONGEST:
                 turn = ahead.popleft()
@@ -271,7 +271,7 @@ class Serving:
         answer: Callable[[str], Any],
         first: WriteTurn,
     ) -> None:
-        """The whole of a client's transaction."""
+        """Run the whole transaction of a client."""
         why = "it was committed."
         last: WriteTurn | None = None
         begun = False
@@ -320,7 +320,7 @@ class Serving:
             self._resolve(late)
 
     def _calls(self, held: _HeldTransaction) -> WriteTurn:
-        """Do what the client asks within its transaction, until it ends it. Raises _Aborted when it takes too long."""
+        """Run the client's calls within its transaction until the client ends it. Raise _Aborted if it takes too long."""
         patience = held.patience
         end = time.monotonic() + patience.whole
         idle, why = patience.idle, f"nothing came for {patience.idle:g} s, so it was aborted."
@@ -354,7 +354,7 @@ def _do(turn: WriteTurn) -> None:
 
 
 def _again(error: Exception, tx: datetime | None) -> Exception:
-    """Return a copy of an error for one turn of a group, with the turn's tx: a shared traceback would grow with each raise."""
+    """Return a copy of an error for one turn of a group, with the turn's tx. A shared traceback would grow with each raise."""
     if isinstance(error, EngineError):
         return type(error)(*error.args, outcome=error.outcome, tx=tx if error.tx else None)
     return type(error)(str(error)) if isinstance(error, GraphStoreError) else error

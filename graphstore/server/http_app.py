@@ -1,6 +1,6 @@
-"""A store over HTTP, for many processes at once: every call of the contract under its name.
+"""Serves a store over HTTP, for many processes at once: every call of the registry under its name.
 
-`POST /{name}` takes the arguments as a JSON object, `GET` those of a read in the query. `/docs` and `/openapi.json` describe them.
+`POST /{name}` takes the arguments as a JSON object, `GET` takes those of a read in the query. `/docs` and `/openapi.json` describe them.
 """
 
 from __future__ import annotations
@@ -83,26 +83,26 @@ from graphstore.values.period import TimeLike, instant, iso, moment
 __all__ = ["Patience", "ServedStore", "ServerLimits", "app"]
 
 _log = logging.getLogger("graphstore")
-_HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
-_LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
-_OPEN = page_files.ENDPOINTS.keys() | {"/health", "/docs", "/openapi.json"}  # they show nothing of the store
-# may come before the body of a request has been read
+_HEARTBEAT = 15.0  # seconds without news after which a stream sends a heartbeat
+_LOOK = 1.0  # seconds after which a stream checks for news itself, since other processes write too
+_OPEN = page_files.ENDPOINTS.keys() | {"/health", "/docs", "/openapi.json"}  # reveal nothing of the store
+# statuses that may be sent before the request body was read
 _UNREAD = frozenset({401, 403, 404, 405, 406, 413, 415, 504})
 _PAGE = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
 _OF_WRITES = ("branch", "author", "transaction")
-_AT_ONCE = 500  # changes that a stream reads and keeps until they have gone out
+_AT_ONCE = 500  # changes that a stream reads and buffers at a time
 _CLOUD_EVENTS = "cloud_events.cloud_events"
 _TABLES = ("nodes", "versions", "events", "links")
 _STREAMS = frozenset({"/changes", AGENTS})
-_LET_IN = 0.5  # seconds between two looks whether a stream's token still lets in
+_LET_IN = 0.5  # seconds between two checks that a stream's token is still valid
 _OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/recipe", "/activity"})
 
 
 class Exchange(NamedTuple):
-    """One request that was let in: what its token may do (`rights`), its headers, and how ASGI hears and answers it."""
+    """Holds one admitted request: the rights of its token, its headers, and its ASGI channels."""
 
     rights: str
     headers: Headers
@@ -122,21 +122,21 @@ class Exchange(NamedTuple):
         return self.scope["path"]  # type: ignore[no-any-return]
 
     def asked(self) -> Apart:
-        """Return what its query says apart from the arguments."""
+        """Return the parameters of the query apart from the arguments."""
         return apart(self.scope["query_string"])
 
     def want_write(self, what: str) -> None:
-        """Raise Refused (403) where its token is for reading."""
+        """Raise Refused (403) if the token only permits reading."""
         if self.rights != "write":
             raise Refused(403, f"{what} wants the token for writing; this one is for reading.")
 
 
 Handler = Callable[[Exchange], Awaitable[Response | None]]
-"""Answers a request; None where it has done so itself."""
+"""Answers a request; returns None if it has sent the answer itself."""
 
 
 class Endpoint:
-    """The ASGI app of a route that a handler answers."""
+    """Wraps a handler as the ASGI app of a route."""
 
     def __init__(self, served: ServedStore, handler: Handler) -> None:
         self._served, self._handler = served, handler
@@ -151,17 +151,17 @@ class Endpoint:
 
 
 class CallRoute(BaseRoute):
-    """Leads a path to the call of that name."""
+    """Routes a path to the call of that name."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether the path is that of a call."""
+        """Return a full match if the path names a call."""
         return (Match.NONE if scope["exchange"].call is None else Match.FULL), {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call, by one of its methods."""
+        """Run a call, if the method is allowed."""
         methods = ("GET", "HEAD", "POST") if scope["exchange"].call.scope == "read" else ("POST",)
         if scope["method"] not in methods:
             raise HTTPException(405, headers={"Allow": ", ".join(methods)})
@@ -169,7 +169,7 @@ class CallRoute(BaseRoute):
 
 
 class ServedStore:
-    """Admits requests, and leads each to its route. `pages`: routes that show nothing of the store."""
+    """Admits requests, and passes each to its route. `pages`: routes that reveal nothing of the store."""
 
     def __init__(
         self,
@@ -200,12 +200,12 @@ class ServedStore:
             limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers
         )
         self._active = self._connections = 0
-        self._streams: Counter[str] = Counter()  # by what their token may do
+        self._streams: Counter[str] = Counter()  # by the rights of their token
         self._exports: Counter[str] = Counter()
-        self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
-        self._beginning: set[Any] = set()  # the connections that wait for one
-        self._lent: dict[bytes, Grant] = {}  # tokens that agents behind a token with scopes write by
-        self._parts: dict[tuple[str, ...], ServedStore] = {}  # what tokens with scopes see, by the scopes
+        self._holders: dict[Any, str] = {}  # by connection: the token of the transaction it last used
+        self._beginning: set[Any] = set()  # connections that wait for a transaction to begin
+        self._lent: dict[bytes, Grant] = {}  # tokens by which agents behind a token with scopes write
+        self._parts: dict[tuple[str, ...], ServedStore] = {}  # by scopes: the server for what such tokens see
         self._turns: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._opened = contextlib.AsyncExitStack()
 
@@ -230,7 +230,7 @@ class ServedStore:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Calling]:
-        """Answers calls within the block. At its end nothing is being written any more; the store stays open."""
+        """Answer calls within the block. At its end no write is running; the store stays open."""
         self.calling = Calling(
             self._store,
             self._limits,
@@ -251,7 +251,7 @@ class ServedStore:
             await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
 
     def end(self) -> None:
-        """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
+        """Refuse new requests, end the streams, and abort an open transaction, so that those who wait for it are answered."""
         self.stopping.set()
         for part in self._parts.values():
             part.end()
@@ -262,16 +262,16 @@ class ServedStore:
 
     @property
     def connections(self) -> int:
-        """The number of open connections."""
+        """Return the number of open connections."""
         return self._connections
 
     def come(self, client: Any) -> bool:
-        """A connection has begun. Whether there is room for it; `gone` is called for it in any case."""
+        """Count a new connection. Return False if there are too many; `gone` is called for it in any case."""
         self._connections += 1
         return self._connections <= self._limits.connections
 
     def gone(self, client: Any) -> None:
-        """A connection has ended. The holder of a transaction may have died with it."""
+        """Count a closed connection. Its client may have died while it held a transaction."""
         self._connections -= 1
         self._beginning.discard(client)
         token = self._holders.pop(client, None)
@@ -335,7 +335,7 @@ class ServedStore:
         logs.answered(method, path, status, took, client=scope.get("client"), rights=rights)
 
     async def _lead(self, exchange: Exchange, grant: Grant | None) -> None:
-        """Lead a request that was let in to its route, in what its token sees of the store."""
+        """Pass an admitted request to its route, on the part of the store that its token sees."""
         scope, headers = exchange.scope, exchange.headers
         is_of_all = grant is None or not grant.scopes
         if exchange.rights:
@@ -352,7 +352,7 @@ class ServedStore:
         await served.router(scope, exchange.receive, exchange.send)
 
     def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
-        """Return the rights of the caller (`read`, `write` or `metrics`; empty for a path that is open to all) and the grant of a named token."""
+        """Return the rights of the caller (`read`, `write` or `metrics`; empty for a public path) and the grant of a named token."""
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
@@ -377,7 +377,7 @@ class ServedStore:
         )
 
     def _while_let_in(self, path: str, headers: Headers, receive: Receive) -> Receive:
-        """Return a `receive` for a stream. It reports that the client has gone when its token is revoked or expires."""
+        """Return a `receive` for a stream. It reports a disconnect when the token is revoked or expires."""
 
         async def received() -> MutableMapping[str, Any]:
             asked = asyncio.ensure_future(receive())
@@ -393,7 +393,7 @@ class ServedStore:
         return received
 
     async def _within(self, grant: Grant, path: str) -> ServedStore:
-        """Return what serves the part of the store that a token with scopes sees. Raises Refused (403) for what no such token may ask."""
+        """Return the server for the part of the store that a token with scopes sees. Raise Refused (403) for calls on the whole store."""
         if path in _OVER_EVERYTHING:
             raise Refused(403, f"{path[1:]} is of the whole store. It wants a token without scopes.")
         scopes = tuple(sorted(set(grant.scopes)))
@@ -403,7 +403,7 @@ class ServedStore:
             return self._parts[scopes]
 
     async def _part_of(self, scopes: tuple[str, ...]) -> ServedStore:
-        """Open an application for what scopes hold of the store, which is only read; it has the connections of this one."""
+        """Open a read-only server for the part of the store that the scopes contain. It shares the connections of this one."""
         store = await asyncio.to_thread(ScopedStore, self._store, scopes)
         self._opened.callback(store.close)
         token = secrets.token_urlsafe(32)
@@ -443,7 +443,7 @@ class ServedStore:
         return await self._read(call, args, asked, exchange)
 
     async def _agent(self, exchange: Exchange) -> None:
-        """Answer a request of an agent: it stays, or it is one call."""
+        """Answer a request of an agent: a lasting stream or one call."""
         if self.agents is None:
             raise HTTPException(404)
         exchange.scope[READER] = exchange.reader
@@ -454,27 +454,27 @@ class ServedStore:
             )
 
     async def _read(self, call: Call, args: dict[str, Any], asked: Apart, exchange: Exchange) -> Response:
-        """Answer a GET of a call, with how long the answer may be kept."""
+        """Answer a GET of a call, and state how long the answer may be cached."""
         kind = _kind(call, exchange.headers)
         found = await self._calling().read(call, args, asked, kind, exchange.receive)
         self._reads.add(exchange.reader, call, args, asked, found)
         return rules.unchanged(rules.cacheable(found, asked, self._store.last_tx), exchange.headers)
 
     async def compressed(self, found: Response) -> Response:
-        """An answer, compressed; a large one by a reader."""
+        """Return an answer compressed; a large one is compressed on a reader's thread."""
         if len(found.body) < rules.LARGE or self.calling is None:
             return rules.compressed(found)
         return await self.calling.aside(partial(rules.compressed, found))  # type: ignore[no-any-return]
 
     def _of_server(self, call: Call, args: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call with what only the server knows better: events for others come from no path of this machine."""
+        """Add the arguments that only the server knows: the source of exported events must not be a path of this machine."""
         if call.name != _CLOUD_EVENTS or args.get("source") is not None:
             return args
-        first = self._store._first_tx  # by which others know the store, wherever it lies
+        first = self._store._first_tx  # identifies the store for others, wherever it is stored
         return {**args, "source": f"urn:graphstore:{'new' if first is None else iso(first)}"}
 
     async def _body(self, exchange: Exchange) -> bytes:
-        """Return the JSON that a request sends. Raises Refused for one that says it is something else, or is too large."""
+        """Return the JSON body of a request. Raise Refused if its type is not JSON, or if it is too large."""
         rules.read_as_json(exchange.headers)
         return await body_of(exchange.headers, exchange.receive, self._limits.body, self._limits.upload)
 
@@ -523,7 +523,7 @@ class ServedStore:
         return Response(200, orjson.dumps({"rights": may}), ((b"cache-control", b"no-store"),))
 
     async def _activity(self, _: Exchange) -> Response:
-        """Answer with the clients that follow the store by way of this server, and the interfaces of the last writes, by tx."""
+        """Answer with the clients that follow the store through this server, and the interface of each recent write, by tx."""
         wrote = [{"tx": moment(tx), "door": door} for tx, door in self._store._doors().items()]
         followers = list(self._followers.values())
         found = {"followers": followers, "connections": self._connections, "doors": wrote}
@@ -531,7 +531,7 @@ class ServedStore:
 
     @contextlib.contextmanager
     def _followed(self, what: str, door: str, exchange: Exchange) -> Iterator[None]:
-        """Within the block there is one more who follows: `changes` are read, or an `agent` is there."""
+        """Count a follower within the block: a reader of `changes`, or an `agent`."""
         key, client = object(), exchange.scope.get("client")
         self._followers[key] = {
             "what": what,
@@ -573,7 +573,7 @@ class ServedStore:
         return Response(200, text, (), METRICS)
 
     async def _deployed(self, exchange: Exchange) -> Response:
-        """A deploy, as a service sends it: the body is the payload of `events.observe_deploy`."""
+        """Answer the deploy webhook of a service. The body is the payload of `events.observe_deploy`."""
         call = calls.CALLS["events.observe_deploy"]
         exchange.want_write(call.name)
         calling, asked = self._calling(), exchange.asked().only(*_OF_WRITES)
@@ -616,7 +616,7 @@ class ServedStore:
         client = exchange.scope["client"]
         self._beginning.add(client)
         token, tx = await calling.begin(body, asked)
-        if client not in self._beginning:  # its client has gone
+        if client not in self._beginning:  # its client has disconnected
             await calling.end(token, commit=False)
             raise ClientGone
         self._beginning.discard(client)
@@ -669,7 +669,7 @@ class ServedStore:
         return None
 
     async def _changes(self, exchange: Exchange) -> Response | None:
-        """Answer with a stream of what changes, until its client goes."""
+        """Answer with a stream of changes until the client disconnects."""
         asked, headers, rights = exchange.asked(), exchange.headers, exchange.rights
         if exchange.method == "HEAD":
             return Response(200, b"", (), b"text/event-stream; charset=utf-8")
@@ -682,7 +682,7 @@ class ServedStore:
             since: str | None = last or dict(asked.others).get("since")
             if since is not None:
                 at = self._calling().line(asked).instant_of(since, "since", "tx")
-                if since.strip().lower() == "now":  # what is being written now may have an earlier instant
+                if since.strip().lower() == "now":  # a write in progress may get an earlier instant
                     at = min(self._store.coordinate()[1], self._store.last_tx)
                 since = iso(at)
             with self._followed("changes", _door_of(exchange), exchange):
@@ -690,7 +690,7 @@ class ServedStore:
         return None
 
     def _paced(self, exchange: Exchange) -> Send:
-        """Sends to a client that reads: one that takes nothing for a while is cut off. Raises ClientGone then."""
+        """Return a `send` that disconnects a client which reads nothing for too long. It then raises ClientGone."""
 
         async def sent(message: MutableMapping[str, Any]) -> None:
             try:
@@ -703,7 +703,7 @@ class ServedStore:
         return sent
 
     async def _stream(self, since: TimeLike | None, asked: Apart, receive: Receive, send: Send) -> None:
-        """Server-sent events: one for each transaction, with its tx for an id, so that a client can go on where it was."""
+        """Send one server-sent event per transaction, with its tx as id, so that a client can resume there."""
         calling = self._calling()
         left = asyncio.ensure_future(until_left(receive))
         kind = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
@@ -724,7 +724,7 @@ class ServedStore:
                 if not done and monotonic() >= quiet:
                     quiet = monotonic() + _HEARTBEAT
                     await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
-        except Exception as error:  # the head has gone out: what is wrong can only be the last event
+        except Exception as error:  # the head has been sent, so an error can only be the last event
             _log.exception("a stream of changes failed")
             await send({"type": "http.response.body", "body": _last(error), "more_body": True})
         finally:
@@ -746,11 +746,11 @@ def app(
     reads_days: float | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
 ) -> ServedStore:
-    """The ASGI app that serves a store, which it does not close.
+    """Return the ASGI app that serves a store, which it does not close.
 
-    `tokens=None` lets everybody do everything: for tests, and where something else decides who comes in. `hosts` and `origins`: those let in beside this machine's own.
-    `files`: the folder that paths of calls are below; without one no call names a file. `record_reads`: the store records what each answer contained, for `reads_days`; otherwise it does
-    so only for tokens that were made with `--record-reads`. `started`: what goes on beside the answers while it serves.
+    `tokens=None` permits everything to everyone: for tests, or where something else controls access. `hosts`, `origins`: those admitted besides this
+    machine's own. `files`: the folder of paths in calls; without it no call may name a file. `record_reads`: record what each answer contained, for
+    `reads_days`; otherwise only for tokens made with `--record-reads`. `started`: a context that runs while the app serves.
     """
 
     @contextlib.asynccontextmanager
@@ -760,7 +760,7 @@ def app(
                 await stack.enter_async_context(started(calling))
             yield
 
-    @cache  # a server that starts has no need of it
+    @cache  # not needed for the start of a server
     def document() -> dict[str, Any]:
         return described(calls.CALLS, path_of)
 
@@ -788,7 +788,7 @@ def app(
 
 
 def _call_at(path: str) -> Call | None:
-    """The call of a path; what it needs is imported then."""
+    """Return the call of a path, and import what it needs."""
     room, slash, name = path[1:].partition("/")
     return None if "." in path else calls.CALLS.get(f"{room}.{name}" if slash else room)
 
@@ -799,7 +799,7 @@ def path_of(call: Call) -> str:
 
 
 def _kind(call: Call, headers: Headers) -> bytes:
-    """The kind of answer that a client wants. Raises Refused (406); not where the answer may be a file."""
+    """Return the media type that a client prefers. Raise Refused (406) if there is none, except for an answer that may be a file."""
     kinds = (EVENTS, *KINDS) if call.name == _CLOUD_EVENTS else KINDS
     try:
         return rules.accepted(headers.get(b"accept"), kinds)
@@ -810,7 +810,7 @@ def _kind(call: Call, headers: Headers) -> bytes:
 
 
 def _expecting(call: Call, args: dict[str, Any], match: bytes) -> dict[str, Any]:
-    """The arguments with the version that a header If-Match names. Raises InvalidError for a call that expects none, or another one as well."""
+    """Return the arguments with the version of a header If-Match. Raise InvalidError if the call expects no version, or names another one."""
     number = version_number(match)
     if "if_number" not in call.parameters:
         raise InvalidError(f"{call.name} expects no version. Leave If-Match out.")
@@ -822,7 +822,7 @@ def _expecting(call: Call, args: dict[str, Any], match: bytes) -> dict[str, Any]
 
 
 def _batch_of(raw: bytes) -> dict[str, Any]:
-    """The body of a batch, with its calls prepared."""
+    """Return the body of a batch, with its calls prepared."""
     body = arguments(raw)
     unknown = body.keys() - {"calls", "author", "reason"}
     if unknown:
@@ -832,7 +832,7 @@ def _batch_of(raw: bytes) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _one_more(under_way: Counter[str], rights: str, most: int, busy: str, after: int) -> Iterator[None]:
-    """Count one more by tokens of these rights within the block. Raises Refused (429) where there are `most` already."""
+    """Count one more by tokens of these rights within the block. Raise Refused (429) if there are already `most`."""
     if under_way[rights] >= most:
         raise Refused(429, busy, after=after)
     under_way[rights] += 1
@@ -849,7 +849,7 @@ def _door_of(exchange: Exchange) -> str:
 def _unrouted(
     error: HTTPException, method: str, path: str, headers: Headers, origin: bytes | None
 ) -> Response:
-    """Return the answer where no route has the path, or not by this method."""
+    """Return the answer to a path without a route, or to a method that the route does not allow."""
     if error.status_code == 404:
         paths = map(path_of, calls.CALLS.values())
         return _refusal(Refused(404, str(NotFoundError.nearest("call", path, lambda: paths))))
@@ -862,7 +862,7 @@ def _unrouted(
 def _refusal(error: Exception) -> Response:
     if isinstance(error, Refused):
         found = error.answer()
-        if error.status in _UNREAD:  # an unread body may have no end
+        if error.status in _UNREAD:  # the rest of the body may never end
             return found._replace(headers=(*found.headers, (b"connection", b"close")))
         return found
     status, content = calls.error_out(error)
@@ -870,7 +870,7 @@ def _refusal(error: Exception) -> Response:
 
 
 def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
-    """The tables of a bulk load: one Arrow stream after the other."""
+    """Return the tables of a bulk load, sent as one Arrow stream after another."""
     import pyarrow
 
     named = [name for key, value in asked.others if key == "tables" for name in value.split(",")]
@@ -890,7 +890,7 @@ def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
 
 
 def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes, TimeLike | None]:
-    """Return the next durable transactions after `since` as events, and the tx after which to go on."""
+    """Return the next durable transactions after `since` as events, and the tx after which to continue."""
     line = calling.line(asked)
     parts: list[bytes] = []
     encode = encoder(b"application/json")

@@ -13,9 +13,9 @@ from graphstore.server.dispatch import EVENTS
 from graphstore.server.requests import JSON, Apart, Headers, Refused, Response, Send
 from graphstore.values.period import Instant, instant
 
-FORM = b"application/x-www-form-urlencoded"  # what curl says of any text that it is given
-LARGE = 1 << 17  # bytes whose compression would keep others waiting
-_SMALL = 1 << 10  # bytes that are not worth it
+FORM = b"application/x-www-form-urlencoded"  # curl's default for any body
+LARGE = 1 << 17  # bytes; compressing more would keep others waiting
+_SMALL = 1 << 10  # bytes; compressing less is not worth it
 _COMPRESSED_KINDS = (
     b"application/json",
     b"text/",
@@ -30,7 +30,7 @@ _SHOWN = b"ETag, Retry-After, Graphstore-Valid, Graphstore-Tx, Graphstore-Answer
 
 
 def other_method(method: str, path: str, allowed: Sequence[str]) -> Refused:
-    """The refusal of a method that a path does not have."""
+    """Return the refusal of a method that a path does not allow."""
     words = (
         f"{method} {path}: ask by {' or '.join(one for one in allowed if one not in ('HEAD', 'OPTIONS'))}."
     )
@@ -38,7 +38,7 @@ def other_method(method: str, path: str, allowed: Sequence[str]) -> Refused:
 
 
 def options(allowed: Sequence[str], headers: Headers, origin: bytes | None) -> Response:
-    """The answer to OPTIONS: the methods of a path; and for the page of another origin, what it may send."""
+    """Return the answer to OPTIONS: the methods of a path, and for a page of another origin what it may send."""
     methods = ", ".join(allowed).encode()
     found: tuple[tuple[bytes, bytes], ...] = ((b"allow", methods),)
     if origin is not None and b"access-control-request-method" in headers:
@@ -53,7 +53,7 @@ def options(allowed: Sequence[str], headers: Headers, origin: bytes | None) -> R
 
 
 def with_cors(send: Send, origin: bytes) -> Send:
-    """Sends answers so that the page of another origin may read them."""
+    """Return a `send` that lets the page of another origin read the answers."""
     more = [
         (b"access-control-allow-origin", origin),
         (b"access-control-expose-headers", _SHOWN),
@@ -73,7 +73,7 @@ def with_cors(send: Send, origin: bytes) -> Send:
 
 @lru_cache(maxsize=256)
 def accepted(accept: bytes | None, offered: tuple[bytes, ...]) -> bytes:
-    """Return the media type that a client prefers among those offered, the best first. Raises Refused (406)."""
+    """Return the media type that a client prefers among those offered. Raise Refused (406) if it accepts none."""
     if not accept:
         return offered[0]
     asked = _qualities(accept)
@@ -107,7 +107,7 @@ def _quality(kind: bytes, asked: Mapping[bytes, float]) -> float:
 
 
 def read_as_json(headers: Headers) -> None:
-    """Raises Refused (415) for a body that says it is something other than JSON. curl calls what it sends a form, unless it is told."""
+    """Raise Refused (415) if a body's type is neither JSON nor a form, curl's default."""
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind and kind not in (JSON, FORM) and not kind.endswith(b"+json"):
         raise Refused(
@@ -121,8 +121,8 @@ def read_as_json(headers: Headers) -> None:
 
 
 def cacheable(found: Response, asked: Apart, last: Instant) -> Response:
-    """An answer with how long it may be kept. What is asked at a coordinate on both clocks that no write can reach any more (`last`: the last tx there is)
-    is the same for ever but for what is erased: so it may be kept for an hour, and asked for again by its ETag."""
+    """Return an answer with its caching headers. No write can change an answer at coordinates up to `last`, the last tx of the store; only
+    erasure can. Such an answer may be cached for an hour and revalidated by its ETag."""
     if not _is_settled(found, asked, last):
         return found._replace(headers=(*found.headers, (b"cache-control", b"no-store")))
     tag = b'W/"%b"' % blake2b(found.kind + found.body, digest_size=12).hexdigest().encode()
@@ -141,7 +141,7 @@ def _is_settled(found: Response, asked: Apart, last: Instant) -> bool:
 
 
 def unchanged(found: Response, headers: Headers) -> Response:
-    """304 where the client has the answer already."""
+    """Return status 304 if the client already has the answer."""
     known = headers.get(b"if-none-match")
     tag = dict(found.headers).get(b"etag")
     if known is None or tag is None:
@@ -164,6 +164,6 @@ def is_compressible(found: Response, headers: Headers) -> bool:
 
 
 def compressed(found: Response) -> Response:
-    """An answer, compressed."""
+    """Return an answer compressed with gzip."""
     more = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
     return found._replace(body=gzip.compress(found.body, 5, mtime=0), headers=(*found.headers, *more))

@@ -1,4 +1,4 @@
-"""The log of a server on standard error: lines of text for people, or of JSON for a log collector."""
+"""Writes the log of a server to standard error: lines of text for people, or of JSON for a log collector."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OTHERS = ("uvicorn", "uvicorn.error")
 
 
 def set_up(level: str = "warning", form: str = "text") -> None:
-    """Write log lines of at least this level, in this form. From `info` on there is a line for each request."""
+    """Write log lines of at least this level, in this form. From `info` on each request has a line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Text())
     for name in ("graphstore", *_OTHERS):
@@ -25,14 +25,14 @@ def set_up(level: str = "warning", form: str = "text") -> None:
 
 
 def say(level: int, what: str, **fields: Any) -> None:
-    """A line about the server: what happened, and what is known of it by name."""
+    """Log an event of the server, with named fields."""
     _log.log(level, what, extra={"fields": fields})
 
 
 def answered(method: str, path: str, status: int, seconds: float, *, client: Any, rights: str) -> None:
-    """A line about a request, where such lines are wanted. Arguments are no part of it."""
+    """Log a request, if such lines are enabled. Its arguments are not logged."""
     if _access.isEnabledFor(logging.INFO):
-        if path.startswith("/transaction/"):  # its name is for its holder alone
+        if path.startswith("/transaction/"):  # the transaction's token must stay secret
             path = f"/transaction/…/{path.rpartition('/')[2]}"
         fields = {
             "method": method, "path": path, "status": status, "seconds": round(seconds, 6), "client": _address(client), "rights": rights or None,
@@ -41,7 +41,7 @@ def answered(method: str, path: str, status: int, seconds: float, *, client: Any
 
 
 def refused(path: str, client: Any, why: str) -> None:
-    """A line about a login that was refused. What was shown is no part of it."""
+    """Log a refused login. The token shown is not logged."""
     say(logging.WARNING, "login refused", path=path, client=_address(client), why=why)
 
 
@@ -65,7 +65,7 @@ def _at(record: logging.LogRecord) -> str:
 
 
 class _Json(logging.Formatter):
-    """A line of JSON."""
+    """Formats a record as a line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -78,7 +78,7 @@ class _Json(logging.Formatter):
 
 
 class _Text(logging.Formatter):
-    """A line of text. Values that clients send are quoted, so that none of them can forge a line."""
+    """Formats a record as a line of text. Values from clients are quoted, so that none can forge a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = _fields(record)

@@ -1,6 +1,6 @@
-"""Sends the audio and the images of messages, whole or in ranges. No other file of the disk can be asked for.
+"""Sends the audio and images of messages, whole or in ranges. No other file of the disk can be requested.
 
-Only a path that a message holds is read, and only what its first bytes show to be audio or an image is sent, as what they show it to be.
+Only a path that a message holds is read. Only audio and images are sent; the type is detected from the first bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphstore.view.view import Reader
 
 PATH = "/media/"
 _RANGE = re.compile(rb"bytes=(\d{0,18})-(\d{0,18})")
-_MOST = 8 << 20  # bytes of one answer; what is longer is asked for in ranges
+_MOST = 8 << 20  # bytes of one answer; larger files are read in ranges
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; sandbox"),
@@ -42,11 +42,11 @@ _BEGINNINGS = (
 
 
 def answered(view: Reader, id: str, headers: Headers, folders: Iterable[Path] = ()) -> Response:
-    """The medium of a message, or the range of it that was asked for. A message names its file by the hash of it: who does not know what a file holds
-    cannot have it sent by recording its path. Below one of the `folders` a path is enough.
+    """Return the medium of a message, or the requested range of it. The message must hold the hash of the file, or the file be below one of `folders`.
+    So nobody can read an unknown file by recording its path.
 
-    Raises NotFoundError where there is no such message, it has none, or its file is missing; ConflictError where the file is not what was recorded;
-    Refused for a path without a hash (403), what is neither audio nor an image (415), and a range that is outside (416).
+    Raise NotFoundError if the message, its medium or its file is missing; ConflictError if the file differs from what was recorded;
+    Refused for a path without a hash (403), another type than audio or image (415), and a range outside the file (416).
     """
     event = view.event(id)
     if event.media_path is None:
@@ -75,7 +75,7 @@ def answered(view: Reader, id: str, headers: Headers, folders: Iterable[Path] = 
 
 
 def kind_of(begin: bytes) -> bytes | None:
-    """The kind of medium that begins so; None for what is neither audio nor an image that a browser shows without running anything."""
+    """Return the media type of a file with this beginning. Return None unless it is audio, or an image that a browser shows without running code."""
     for mark, kind in _BEGINNINGS:
         if begin.startswith(mark):
             return kind
@@ -88,7 +88,7 @@ def kind_of(begin: bytes) -> bytes | None:
 
 @lru_cache(maxsize=256)
 def _digest(path: Path, *state: int) -> str:
-    """The digest of a file in a state of it: it is asked for range by range."""
+    """Return the SHA-256 of a file in this state. It is cached, since files are requested range by range."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

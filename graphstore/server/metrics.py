@@ -57,7 +57,7 @@ _HELP = {
 
 
 class Metrics:
-    """Requests by call and status, how long they took, and what else is counted by name. Of the event loop's thread alone."""
+    """Counts requests by call and status, their durations, and other named events. Only the event loop's thread may use it."""
 
     def __init__(self) -> None:
         self._requests: defaultdict[tuple[str, int], int] = defaultdict(int)
@@ -66,19 +66,19 @@ class Metrics:
         self._counts: defaultdict[tuple[str, str], int] = defaultdict(int)
 
     def answered(self, call: str, status: int, seconds: float) -> None:
-        """A request has been answered."""
+        """Count an answered request."""
         self._requests[call, status] += 1
         self._took[call][bisect_left(_BOUNDS, seconds)] += 1
         self._seconds[call] += seconds
 
     def count(self, what: str, of: str = "") -> None:
-        """One more of something, such as a tick that failed."""
+        """Count one occurrence of a named event, such as a failed tick."""
         self._counts[what, of] += 1
 
     def text(
         self, groups: Groups, gauges: Mapping[str, float], writing: tuple[WritingCosts, int] | None
     ) -> bytes:
-        """Return all counts, with the gauges of the moment by name, and the counts of writing with the size of the WAL, if there is one."""
+        """Return all counts, current gauges by name, and the costs of writing with the size of the WAL, if there is one."""
         lines = _head("requests_total", "counter")
         for (call, status), count in sorted(self._requests.items()):
             lines.append(f'graphstore_requests_total{{call="{call}",status="{status}"}} {count}')
@@ -123,7 +123,7 @@ def _ledger(writing: WritingCosts, wal: int) -> Iterable[str]:
 
 
 def _process() -> Iterable[str]:
-    """Yield the use of resources by the process, under the names that all exporters use, as far as the system tells it."""
+    """Yield the resource use of the process, under the usual names of exporters, as far as the system reports it."""
     times = os.times()
     found: list[tuple[str, str, str, float]] = [
         (
@@ -138,7 +138,7 @@ def _process() -> Iterable[str]:
     if sys.platform != "win32":
         import resource
 
-        with contextlib.suppress(OSError):  # the folder is not mounted
+        with contextlib.suppress(OSError):  # /dev/fd is not mounted
             count = sum(1 for _ in Path("/dev/fd").iterdir())
             found.append(("open_fds", "gauge", "Files and connections that are open.", count))
         allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -164,6 +164,6 @@ def _histogram(
 
 
 def gauges_of(stats: Mapping[str, Any]) -> dict[str, float]:
-    """The counts of a store's `stats()` as gauges."""
+    """Return the counts of a store's `stats()` as gauges."""
     names = ("nodes", "events", "versions", "links", "transactions", "journal_bytes")
     return {f"store_{name}": stats[name] for name in names}

@@ -1,4 +1,4 @@
-"""The OpenAPI document of a server, made from the registry of calls."""
+"""Makes the OpenAPI document of a server from the registry of calls."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _REFUSALS = {
     }
 }
 _REFUSED = {"default": {"$ref": "#/components/responses/Refused"}}
-_PLAIN = frozenset({"str", "bool", "int", "float"})  # what a schema says by itself
+_PLAIN = frozenset({"str", "bool", "int", "float"})  # types that a schema states without a description
 _OF_TABLES = frozenset({"Result", "pyarrow.Table"})
 _BEGUN = record({"transaction": _TEXT, "tx": _INSTANT}, ["transaction", "tx"])
 _HEALTH = record(dict.fromkeys(("status", "name", "version"), _TEXT), ["status", "name", "version"])
@@ -95,7 +95,7 @@ _MEDIA = {"description": "audio/* or image/*", "content": {"audio/*": {}, "image
 
 
 def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Schema:
-    """The OpenAPI document of the calls, a path for each, and of what is no call by name."""
+    """Return the OpenAPI document: a path for each call, and the other paths of the server."""
     schemas, records = json_schemas.described(_types(calls.values()))
     paths = {path_of(call): _of_call(call, schemas) for call in calls.values()}
     return {
@@ -118,9 +118,9 @@ def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Sche
     }
 
 
-_ANSWER = ""  # the key of an answer among the names of arguments
+_ANSWER = ""  # stands for the answer among argument names
 Schemas = Mapping[tuple[str, str], Schema]
-"""The schemas of the arguments and the answers of calls, by the names of the call and the argument."""
+"""The schemas of arguments and answers, by the names of the call and the argument."""
 
 
 def _types(calls: Iterable[Call]) -> Iterator[json_schemas.Described]:
@@ -158,7 +158,7 @@ def _answer(call: Call, schemas: Schemas) -> Schema:
         content[_EVENTS] = content[_JSON]
     if call.returns in _OF_TABLES:
         content[ARROW] = {}
-    if call.scope == "read" and call.files:  # the file itself, where no path says where to write it
+    if call.scope == "read" and call.files:  # the file itself, if no path was given
         content = {_JSON: {"schema": {}}, "application/*": {"schema": {}}}
     return {"description": f"`{call.returns}`, as JSON", "content": content}
 
@@ -199,7 +199,7 @@ def _named(name: str) -> Schema:
 
 
 def _others() -> Schema:
-    """Return the paths of no call: health, metrics, batches, transactions, dumps."""
+    """Return the paths that are not calls: health, metrics, batches, transactions, dumps."""
     calls = {
         "type": "array",
         "description": 'Each a name and its arguments: `["add_node", {"kind": "fact"}]`.',
@@ -249,7 +249,7 @@ def _others() -> Schema:
 
 
 def _of_webhooks(observed: Schema) -> Schema:
-    """Return the paths that a service calls with its own payload; the answer is that of the call that observes a deploy."""
+    """Return the paths that a service calls with its own payload. The answer is that of the call that observes a deploy."""
     answer = observed["responses"]["200"]
     writes = [_named(name) for name in (*_OF_WRITES, "request")]
     told = "A deploy, as GitHub, GitLab or a script sends it: the body is the payload itself. Null: it told of none."
@@ -298,7 +298,7 @@ def _of_kind(kind: str) -> Schema:
 
 
 def _in_query(call: Call, name: str, schemas: Schemas) -> Schema:
-    """A parameter of a query; what is no text, number or list of them stands there as JSON. There is no null: it is left out."""
+    """Return a query parameter. Values other than strings, numbers and lists of them are JSON. Null is expressed by omitting it."""
     schema = _schema(call, name, schemas)
     words = {"description": schema.pop("description")} if "description" in schema else {}
     plain = _without_null(schema)
@@ -317,7 +317,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(call: Call, name: str, schemas: Schemas) -> Schema:
-    """The schema of an argument. The description is its annotation, where that says more than the type."""
+    """Return the schema of an argument. The description is its annotation, if that says more than the type."""
     parameter = call.parameters[name]
     annotation = str(parameter.annotation).replace("builtins.", "")
     words = {} if annotation.removesuffix(" | None") in _PLAIN else {"description": f"`{annotation}`"}
@@ -328,5 +328,5 @@ def _schema(call: Call, name: str, schemas: Schemas) -> Schema:
 
 
 def _first_sentence(doc: str) -> str:
-    """The first sentence of a docstring, on one line."""
+    """Return the first sentence of a docstring, on one line."""
     return re.split(r"(?<=\.) ", " ".join(doc.partition("\n\n")[0].split()), maxsplit=1)[0]

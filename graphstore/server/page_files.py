@@ -1,6 +1,6 @@
-"""The files of the page at `/`: HTML, styles and modules, as they lie in `page/`, with the headers that keep it to itself.
+"""Serves the files of the page at `/` from `page/`: HTML, styles and modules, with headers that isolate it.
 
-No script runs that is not one of these files, nothing is loaded from elsewhere, and no other page may show this one in a frame.
+No other script runs, nothing is loaded from elsewhere, and no other page may show this one in a frame.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def _answer(request: Request) -> Response:
     body, tag = _file(name)
     headers = {**_HEADERS, "etag": tag}
     if name.endswith((".svg", ".webmanifest")):
-        headers["cache-control"] = "max-age=86400"  # a browser asks for the icon at every new address
+        headers["cache-control"] = "max-age=86400"  # a browser requests the icon at every new address
     if request.headers.get("if-none-match") in (tag, f"W/{tag}"):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=_KINDS[Path(name).suffix], headers=headers)
 
 
 ENDPOINTS = dict.fromkeys(["/", *(f"/page/{name}" for name in NAMES)], _answer)
-"""The endpoint of each path. They show nothing of the store."""
+"""The endpoint of each path. They reveal nothing of the store."""

@@ -1,4 +1,4 @@
-"""Records what the answers of a server contained, for tokens that were made so or for all."""
+"""Records what the answers of a server contained, for all tokens or for those made so."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["READER", "ReadRecord"]
 _log = logging.getLogger("graphstore")
 _TABLES = frozenset({"query", "query_tables", "recipe", "changes_to", "to_arrow", "to_networkx"})
 _OF_NO_THING = frozenset({"readers_of", "stats", "verify", "changes"})
-"""Calls whose answers state nothing that a thing says."""
+"""Calls whose answers contain no statement of a node or event."""
 
 
 class ReadRecord:
-    """Decides whose answers are recorded, and hands them over.
+    """Decides whose answers are recorded, and passes them to the recorder.
 
     Args:
-        every: whether the answers to every token are recorded; else to those that were made so.
-        days: how long a reading is kept; None for the default.
+      every: record the answers to every token; otherwise only to tokens made with `--record-reads`.
+      days: how long a reading is kept, in days; None for the default.
     """
 
     def __init__(self, store: GraphStore, *, every: bool = False, days: float | None = None) -> None:
@@ -38,22 +38,22 @@ class ReadRecord:
             store._record_reads(days)
 
     def within(self, store: GraphStore) -> ReadRecord:
-        """Return the same for a part of the store."""
+        """Return a ReadRecord with these settings for a part of the store."""
         return ReadRecord(store, every=self._every, days=self._days)
 
     def reader(self, grant: Grant | None, rights: str) -> Agent | None:
-        """Return who is answered, by the name of the token or its rights; None where that is not recorded."""
+        """Return the agent that is answered, by the name of its token or its rights; None if the answer is not recorded."""
         if grant is not None:
             is_recorded = bool(grant.name) and (
                 self._every or grant.record_reads
-            )  # others are lent to agents
+            )  # grants without a name are lent to agents
             return Agent(grant.name, True, grant.scopes) if is_recorded else None
         return Agent(f"{rights} token") if self._every and rights in ("read", "write") else None
 
     def add(
         self, reader: Agent | None, call: Call, args: Mapping[str, Any], asked: Apart, found: Response
     ) -> None:
-        """Hand over the answer to a call, if it is recorded. Never fails."""
+        """Pass the answer to the recorder, if it is to be recorded. Never raise."""
         if reader is None or found.status != 200 or call.name in _OF_NO_THING:
             return
         try:
@@ -75,5 +75,5 @@ class ReadRecord:
                     is_table=call.name in _TABLES or call.name.startswith("tables."),
                 )
             )
-        except Exception as error:  # an answer that was given stays given
+        except Exception as error:  # the answer was already given
             _log.warning("what was answered was not recorded: %r", error)

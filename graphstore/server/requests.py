@@ -1,6 +1,6 @@
-"""A request as it comes over the wire: who asks, from where, how much; and the answer as it goes back. Nothing of the store is known here.
+"""Reads requests from ASGI and writes answers: caller, origin, size, body. It knows nothing of the store.
 
-It knows ASGI alone: what a framework makes of each request would cost more than the write it asks for.
+It uses ASGI alone: the work of a web framework per request would cost more than the write itself.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = dict[bytes, bytes]
 
 JSON = b"application/json"
-_LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # of a body that is refused: so many bytes, so many seconds
+_LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # limits for draining a refused body: bytes, seconds
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Response(NamedTuple):
-    """A whole answer, small enough to be kept for a request that is sent again."""
+    """A whole answer, small enough to keep for a request that is sent again."""
 
     status: int
     body: bytes
@@ -42,7 +42,7 @@ class Response(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Identifies a request that is sent again: `key` in this process, `id` in the ledger; `again`: its client has sent it before."""
+    """Identifies a request that may be sent again: `key` in this process, `id` in the ledger. `again`: its client has sent it before."""
 
     key: bytes
     id: str
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 def request_of(path: str, headers: Headers) -> Request | None:
-    """Return the identity of a request that may be sent again; None for one without an id of its own."""
+    """Return the identity of a request that may be sent again; None if it has no id of its own."""
     id = headers.get(b"graphstore-request")
     if id is None:
         return None
@@ -59,7 +59,7 @@ def request_of(path: str, headers: Headers) -> Request | None:
 
 
 class Refused(Exception):
-    """A request that never comes to the store."""
+    """A request that is refused before it reaches the store."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Refused(Exception):
         self.status, self.after, self.headers = status, after, headers
 
     def answer(self) -> Response:
-        """Return the answer; `after` is the seconds until another try makes sense."""
+        """Return the answer. `after`: the seconds until another try makes sense."""
         headers = self.headers
         if self.after is not None:
             headers = ((b"retry-after", str(self.after).encode()),)
@@ -100,12 +100,12 @@ _WORDS = {
 
 
 class ClientGone(Exception):
-    """The client has gone."""
+    """The client has disconnected."""
 
 
 class Apart(NamedTuple):
-    """What a query says apart from the arguments: the coordinate, the line of belief, who writes, within which transaction, how long a
-    query may run, what of the answer is wanted; and the rest of it."""
+    """Holds the query parameters apart from arguments: coordinate, branch, author, transaction, seconds that a query may run, and the wanted
+    parts of the answer. `others`: the rest."""
 
     valid: str | None = None
     tx: str | None = None
@@ -121,7 +121,7 @@ class Apart(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
 
     def only(self, *names: str) -> Apart:
-        """Return itself. Raises InvalidError for a parameter not among `names`, which would be ignored."""
+        """Return itself. Raise InvalidError for a parameter not among `names`, which would be ignored."""
         allowed = {*names, "others"}
         for name, value in zip(self._fields, self, strict=True):
             if value is not None and name not in allowed:
@@ -131,7 +131,7 @@ class Apart(NamedTuple):
         return self
 
     def given_to(self, parameters: Collection[str]) -> Apart:
-        """With what a call has parameters of its own for among the others."""
+        """Return a copy in which parameters that the call defines itself are moved to `others`."""
         own = {
             name: value for name, value in self._asdict().items() if name in parameters and value is not None
         }
@@ -143,17 +143,17 @@ _APART = frozenset(Apart._fields) - {"others"}
 
 
 def apart(query: bytes) -> Apart:
-    """The parameters of a query string. Raises Refused (422) for one given twice, or that is no text."""
+    """Return the parameters of a query string. Raise Refused (422) if one is given twice, or is not valid UTF-8."""
     if not query:
         return _NOTHING_APART
     return _apart(query) if len(query) <= _REMEMBERED else _apart.__wrapped__(query)
 
 
-_FIELDS = 200  # parameters of a query
-_REMEMBERED = 512  # bytes of a query that is worth while to be known again
+_FIELDS = 200  # the most parameters of a query
+_REMEMBERED = 512  # bytes; a longer query is not worth caching
 
 
-@lru_cache(maxsize=1024)  # a client's author, branch and coordinate are the same in all it asks
+@lru_cache(maxsize=1024)  # a client sends the same author, branch and coordinate each time
 def _apart(query: bytes) -> Apart:
     named: dict[str, str] = {}
     others: list[tuple[str, str]] = []
@@ -172,14 +172,14 @@ def _apart(query: bytes) -> Apart:
         elif name in named:
             raise Refused(422, f"{name} is given twice. Give it once.")
         else:
-            named[name] = text_of(name, value, empty=name in ("valid", "tx"))  # refused where it is read
+            named[name] = text_of(name, value, empty=name in ("valid", "tx"))  # refused later if empty
     return Apart(**named, others=tuple(others))
 
 
 class Gate:
-    """Which Host and Origin are let in: those of this machine, and those that were named.
+    """Admits the Host and Origin of this machine, and those that were named.
 
-    A page in a browser can be made to send requests here under a name of its own (DNS rebinding); its Host and Origin give it away.
+    A page in a browser can be made to send requests here under a name of its own (DNS rebinding). Its Host and Origin reveal that.
     """
 
     def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
@@ -188,7 +188,7 @@ class Gate:
         self._known: set[bytes] = set()
 
     def check(self, headers: Headers) -> bytes | None:
-        """The origin of a page that was named; None for one of this server, and for what is no page. Raises Refused (403)."""
+        """Return the origin of a page that was named; None for this server's own, or if no page asks. Raise Refused (403) for others."""
         host = headers.get(b"host", b"")
         if host not in self._known:
             self._admit(host)
@@ -216,21 +216,21 @@ class Gate:
 
 
 class Heads:
-    """Requests whose head has not come whole, and connections of strangers: those that have shown no token yet.
+    """Tracks requests whose head is incomplete, and strangers: connections that have shown no token yet.
 
-    A client that sends a head slowly, or without an end, is disconnected. A stranger has only `stranger` seconds for a head and between two requests; of
-    more than so many `strangers` of one address the one that has waited longest is disconnected.
+    A client that sends a head slowly, or without end, is disconnected. A stranger has only `stranger` seconds for a head and between two requests.
+    If one address has more than `strangers`, the one that has waited longest is disconnected.
     """
 
     def __init__(self, seconds: float, most: int, *, stranger: float, strangers: int) -> None:
         self._seconds, self._most, self._stranger, self._strangers = seconds, most, stranger, strangers
-        # by how long is waited, and by transport: until when, and how much of the head has come
+        # By allowed seconds, then transport: the deadline, and the bytes of the head received so far.
         self._awaited: dict[float, dict[Any, list[float]]] = {}
-        self._transports: dict[Any, Any] = {}  # by the address and port of the other end
-        self._of_address: dict[str, dict[Any, None]] = {}  # strangers, in the order they came
+        self._transports: dict[Any, Any] = {}  # by the address and port of the client
+        self._of_address: dict[str, dict[Any, None]] = {}  # strangers in order of arrival
 
     def come(self, client: Any, transport: Any) -> None:
-        """A connection has begun: its first request is awaited."""
+        """Record a new connection and wait for its first request."""
         self._transports[client] = transport
         strangers = self._of_address.setdefault(_address(client), {})
         strangers[transport] = None
@@ -240,20 +240,20 @@ class Heads:
         self.begin(transport, client)
 
     def gone(self, client: Any, transport: Any) -> None:
-        """A connection has ended."""
+        """Remove a closed connection."""
         self.end(transport)
         if self._transports.get(client) is transport:
             del self._transports[client]
         self._acquaint(client, transport)
 
     def know(self, client: Any) -> None:
-        """Note that a client has shown a token: it is not a stranger any more."""
+        """Record that a client has shown a token: it is no longer a stranger."""
         transport = self._transports.get(client)
         if transport is not None:
             self._acquaint(client, transport)
 
     def rest(self, client: Any) -> None:
-        """A request was answered. A stranger has not long until its next one."""
+        """Record an answered request. A stranger must send its next one soon."""
         transport = self._transports.get(client)
         if transport is None or not self._is_strange(client, transport):
             return
@@ -261,7 +261,7 @@ class Heads:
             self._await(transport, self._stranger)
 
     def cut(self, client: Any) -> None:
-        """End a connection at once."""
+        """Close a connection at once."""
         transport = self._transports.get(client)
         if transport is not None:
             self._drop(transport)
@@ -282,7 +282,7 @@ class Heads:
                 del self._of_address[address]
 
     def begin(self, transport: Any, client: Any) -> None:
-        """The first of a request is awaited, or there."""
+        """Start waiting for the head of a request, unless part of it has come already."""
         if any(size for _, size in self._waits(transport)):
             return
         self.end(transport)
@@ -296,19 +296,19 @@ class Heads:
         return [awaited[transport] for awaited in self._awaited.values() if transport in awaited]
 
     def end(self, transport: Any) -> None:
-        """The head is there, or its connection has gone."""
+        """Stop waiting: the head is complete, or the connection has closed."""
         for awaited in self._awaited.values():
             awaited.pop(transport, None)
 
     def grow(self, transport: Any, size: int) -> None:
-        """Count bytes that have come of a head."""
+        """Count received bytes of a head. Refuse it (431) if it is too large."""
         for awaited in self._waits(transport):
             awaited[1] += size
             if awaited[1] > self._most:
                 self._refuse(transport, 431, f"the head of the request is larger than {self._most:,} bytes.")
 
     async def watch(self) -> None:
-        """Let go those that are late, until this is cancelled."""
+        """Disconnect clients that are late, until cancelled."""
         while True:
             await asyncio.sleep(_LOOK)
             self._let_go()
@@ -341,19 +341,19 @@ def _address(client: Any) -> str:
     return client[0] if client else ""
 
 
-_LOOK = 0.25  # seconds between two looks at what waits too long
-_PIECE = 1 << 18  # bytes of an answer that are sent at once
+_LOOK = 0.25  # seconds between two checks for late clients
+_PIECE = 1 << 18  # bytes of an answer that are sent at a time
 _REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
 async def until_left(receive: Receive) -> None:
-    """Wait until a client has gone. What it sends meanwhile is dropped."""
+    """Wait until a client disconnects. What it sends meanwhile is dropped."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def body_of(headers: Headers, receive: Receive, most: int, seconds: float) -> bytes:
-    """Return the body of a request. Raises Refused for one above so many bytes (413), or that takes too long to come (504); ClientGone."""
+    """Return the body of a request. Raise Refused if it exceeds `most` bytes (413) or takes too long (504), ClientGone on a disconnect."""
     length = headers.get(b"content-length")
     if length is not None and (not length.isdigit() or int(length) > most):
         await leave_unread(receive)
@@ -384,7 +384,7 @@ async def _body(receive: Receive, most: int) -> bytes:
 
 
 async def leave_unread(receive: Receive) -> None:
-    """Let go by what still comes of a body that is refused, for a while: who is cut off while it sends never reads why."""
+    """Drain the rest of a refused body, for a while. A client that is disconnected while sending never reads the reason."""
     size = 0
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LET_GO_SECONDS):
@@ -400,7 +400,7 @@ def _too_large(most: int) -> str:
 
 
 def arguments(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body; nothing is an empty one. Raises InvalidError, Refused (422)."""
+    """Return the JSON object of a body; an empty body is an empty object. Raise InvalidError, or Refused (422) for another value."""
     if not body:
         return {}
     found = json_read("the body", body) if len(body) <= _WHOLE else _read_in_turns(body)
@@ -410,7 +410,7 @@ def arguments(body: bytes) -> dict[str, Any]:
 
 
 def _read_in_turns(body: bytes) -> Any:
-    """As `json_read`, slower, and with other threads running meanwhile: orjson lets nobody run before it has read all. Raises InvalidError."""
+    """Parse JSON like `json_read`, more slowly, but with other threads running: orjson blocks them until it has read all. Raise InvalidError."""
     if _SURROGATE.search(body) is not None:
         return json_read("the body", body)
     try:
@@ -427,7 +427,7 @@ def _read_in_turns(body: bytes) -> Any:
         raise InvalidError(f"the body is not JSON: {error}.") from None
 
 
-# Written in Python, as `distinct` is, so that the interpreter may turn to another thread in between.
+# These, like `distinct`, are Python functions, so that the interpreter can switch threads in between.
 def _whole(text: str) -> int:
     return int(text)
 
@@ -441,12 +441,12 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
 
 
-_WHOLE = 1 << 19  # bytes of a body that is read at once
+_WHOLE = 1 << 19  # bytes; a larger body is parsed in Python
 _SURROGATE = re.compile(rb"\\u[dD]")
 
 
 def version_number(match: bytes) -> int:
-    """The number of the version that a header If-Match names. Raises Refused (422)."""
+    """Return the version number in a header If-Match. Raise Refused (422) if it is not a number."""
     text = match.decode("latin-1").strip()
     number = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
     if not (number.isascii() and number.isdigit() and len(number) < 10):
@@ -455,7 +455,7 @@ def version_number(match: bytes) -> int:
 
 
 async def answer(send: Send, found: Response) -> None:
-    """Send an answer."""
+    """Send an answer, a large one in pieces."""
     status, headers, kind = found.status, found.headers, found.kind
     body: bytes | memoryview = found.body
     of_body = (
@@ -465,5 +465,5 @@ async def answer(send: Send, found: Response) -> None:
     while len(body) > _PIECE:
         piece, body = body[:_PIECE], memoryview(body)[_PIECE:]
         await send({"type": "http.response.body", "body": bytes(piece), "more_body": True})
-        await asyncio.sleep(0)  # others have their turn
+        await asyncio.sleep(0)  # lets other tasks run
     await send({"type": "http.response.body", "body": bytes(body)})

@@ -1,6 +1,6 @@
-"""Requests that are sent again to the next server, after theirs has ended without an answer: what was kept of one is not done twice.
+"""Answers requests that are sent again after their server ended without an answer. What was committed is not done twice.
 
-Its answer is made once more: on a copy of the store as it was before, with the same ids and instants.
+The answer is computed again on a copy of the store as it was before, with the same ids and instants.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
 T = TypeVar("T")
-_REACH = 100_000  # lines looked at from the end: a request is sent again within minutes
+_REACH = 100_000  # lines searched from the end: a request is sent again within minutes
 _COPY = "graphstore-copy-"
 _OF_REQUEST = "SELECT number, head, digest FROM chain WHERE number > (SELECT max(number) FROM chain) - ? AND instr(head, ?) ORDER BY number"
 
 
 class RequestedTransaction(NamedTuple):
-    """A transaction that a request asked for: the number of its first line, and the head of that."""
+    """A transaction of a request: the number of its first line, and the head of that line."""
 
     number: int
     head: dict[str, Any]
 
 
 def is_held_elsewhere(store: GraphStore) -> bool:
-    """Return True if another process has the turn to write, and so may have a transaction open."""
+    """Return True if another process holds the write lock, and so may have a transaction open."""
     place = store._place
     with closing(Database(place.file, timeout=place.timeout)) as database:
         try:
@@ -54,7 +54,7 @@ def is_held_elsewhere(store: GraphStore) -> bool:
 
 
 def kept_of(store: GraphStore, request: str) -> list[RequestedTransaction]:
-    """Return the transactions that the store has of a request, by whichever server, oldest first; none where it has none among its last lines."""
+    """Return the committed transactions of a request, from any server, oldest first. Only the last lines of the journal are searched."""
     with closing(Database(store._place.file, read_only=True)) as database:
         rows = database.rows(_OF_REQUEST, (_REACH, b'"request":' + dumps(request)))
         heads = [(row[0], checked_head(database, *row)) for row in rows]
@@ -62,7 +62,7 @@ def kept_of(store: GraphStore, request: str) -> list[RequestedTransaction]:
 
 
 def _copy_before(store: GraphStore, first: RequestedTransaction, folder: Path) -> None:
-    """Make a store of the lines that another had before a transaction."""
+    """Create a store from the lines that `store` had before a transaction."""
     folder.mkdir()
     create_ledger(folder / NAME)
     with (
@@ -74,7 +74,7 @@ def _copy_before(store: GraphStore, first: RequestedTransaction, folder: Path) -
 
 
 def copy_folder() -> Path:
-    """Return a new folder for a copy of a store, that only this user may look into. Those of processes that have ended are removed."""
+    """Return a new folder for a copy of a store, readable only by this user. Remove the folders of processes that have ended."""
     for left in Path(tempfile.gettempdir()).glob(f"{_COPY}*"):
         pid = left.name.removeprefix(_COPY).partition("-")[0]
         if pid.isdigit() and not lives(int(pid)):
@@ -83,7 +83,7 @@ def copy_folder() -> Path:
 
 
 def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore], T]) -> T:
-    """Return the answer to a request whose transactions were kept but not answered. Raises EngineError with the outcome if it cannot be made again."""
+    """Return the answer to a request whose transactions were committed but not answered. Raise EngineError with the outcome if that fails."""
     kept = kept_of(store, request)
     store._written = max(store._written, *(instant(one.head["tx"]) for one in kept))
     instants = [instant(one.head["tx"]) for one in kept]
@@ -115,7 +115,7 @@ def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore],
 
 
 def _now(copy: GraphStore, instants: Sequence[Instant]) -> datetime:
-    """The time on a copy: that of the transaction which is open or was the last, and just before it for who reads first."""
+    """Return the time on a copy: that of the open or last transaction, and just before the next one for reads."""
     at = next((at for at in instants if at > copy.last_tx), None)
     if at is None:
         return moment(instants[-1])
@@ -128,6 +128,6 @@ def _named(head: dict[str, Any]) -> Iterator[str]:
 
 
 def _said(head: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the effects of a transaction, apart from its place in the ledger."""
+    """Return the effects of a transaction, apart from its position in the ledger."""
     ops = [tuple(op[:2]) for op in head.get("ops", ()) if op[0] != TOUCH]
     return head["tx"], list(_named(head)), ops

@@ -1,4 +1,4 @@
-"""Runs a server as a process: opens the store, says where it is served, ticks, and ends without losing anything."""
+"""Runs a server as a process: opens the store, announces its address, runs ticks, and stops without losing anything."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ PORT = 7464
 _COLLECT = (20_000, 50, 100)
 _BACKLOG = 1024
 _LAST = 10  # seconds that open requests have to finish
-_KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
+_KEEP_ALIVE = 300  # seconds that a connection may be silent: clients keep theirs open
 _STUCK = 2.0  # seconds between two tries of a reader that cannot follow
 _SETTLED = 3.0  # seconds in which the first clients are answered
-_FOLLOW = 0.25  # seconds between two looks of a reader at the journal
+_FOLLOW = 0.25  # seconds between two reads of the journal by a reader
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """The settings of a server: its address, who is let in, the folder of calls' files, and whether reads are recorded."""
+    """Holds the settings of a server: its address, the admitted hosts and origins, the folder of calls' files, and the recording of reads."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -61,7 +61,7 @@ class Listening:
     reads_days: float | None = None
 
     def names(self) -> tuple[str, ...]:
-        """Under which it is asked for."""
+        """Return the host names under which clients may reach it."""
         return (*self.hosts, self.host)
 
     def admitting(self, read_only: bool = False) -> dict[str, Any]:
@@ -91,11 +91,11 @@ def serve(
     idle: float | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the store of a folder until a signal ends it. `prepared` gets the opened store and returns what is done beside the
-    answers, which is checked every so many seconds. `lines`: from which level on lines are written on standard error, and in which form; None: as the process has it.
-    `idle`: it ends by itself after so many seconds without a client. `ready`: called with the URL in a thread of its own, once requests are answered.
+    """Serve the store of a folder until a signal stops the server.
 
-    Raises LockedError when another server has the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
+    `prepared` gets the opened store and returns the periodic tasks, which are checked `every` seconds. `lines`: level and form of log lines on standard
+    error; None: leave logging as it is. `idle`: stop after this many seconds without a client. `ready`: called with the URL in its own thread once
+    requests are answered. Raise LockedError if another server has the store, InvalidError for a store in memory, EngineError if it cannot listen.
     """
     server_file.refuse_memory(folder)
     if lines is not None:
@@ -129,18 +129,18 @@ def serve(
                 yield
 
         made = app(store, tokens=tokens.kept(folder), started=beside, **listening.admitting(read_only))
-        gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
+        gc.freeze()  # opened objects live as long as the server: the collector need not scan them again
         gc.set_threshold(*_COLLECT)
         server = _Server(made, folder)
         if not read_only:
-            server_file.refuse_served(folder)  # one that was started at the same moment
+            server_file.refuse_served(folder)  # another server may have started at the same moment
         server.run([sockets])
         log.say(logging.INFO, "stop", store=named, url=url, pid=os.getpid())
         _report_notices(store, report)
 
 
 def _opened(stack: contextlib.ExitStack, folder: Path, read_only: bool, driver: Any) -> GraphStore:
-    """Open the store, and say in its folder that it is about to be served. Raises LockedError where another server was quicker."""
+    """Open the store, and mark its folder as about to be served. Raise LockedError if another server was faster."""
     store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))
     if not read_only:
         server_file.refuse_served(folder)
@@ -152,7 +152,7 @@ def _opened(stack: contextlib.ExitStack, folder: Path, read_only: bool, driver: 
 def _ticking(
     stack: contextlib.ExitStack, store: GraphStore, prepared: Callable[[GraphStore], Ticking | None] | None
 ) -> Ticking | None:
-    """Return the tasks that run beside the answers; what they hold is written before the store is closed."""
+    """Return the periodic tasks. What they hold is written before the store is closed."""
     ticking = prepared(store) if prepared is not None else None
     if ticking is not None:
         stack.callback(ticking.end)
@@ -184,14 +184,14 @@ def _report_notices(store: GraphStore, report: Callable[[str], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that informs the app of the signal to stop."""
+    """A uvicorn server that informs the app of the signal to stop."""
 
     def __init__(self, made: Any, folder: Path) -> None:
         self._served, self._folder = made, folder
         super().__init__(config(made))
 
     async def end_when_alone(self, idle: float) -> None:
-        """End the server once nobody has been connected for so many seconds."""
+        """Stop the server after `idle` seconds without a connection."""
         since = time.monotonic()
         while not self.should_exit:
             await asyncio.sleep(min(1.0, idle / 4))
@@ -202,7 +202,7 @@ class _Server(uvicorn.Server):
                 self._served.end()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """The first signal: finish what was begun. The second: at once; what was acknowledged is durable."""
+        """Finish open requests at the first signal. Exit at once at the second; acknowledged writes are durable."""
         if self.should_exit:
             server_file.withdraw(self._folder)
             os._exit(128 + sig)
@@ -232,7 +232,7 @@ def config(made: Any) -> uvicorn.Config:
         ws="none",
         lifespan="on",
         access_log=False,
-        log_config=None,  # its lines are written as those of the server are
+        log_config=None,  # uvicorn's lines are written like those of the server
         log_level="warning",
         server_header=False,
         proxy_headers=False,
@@ -243,7 +243,7 @@ def config(made: Any) -> uvicorn.Config:
 
 
 def _protocol(served: Any) -> Any:
-    """uvicorn's protocol that informs the app of connections that begin and end, and limits the time and size of a request's head."""
+    """Return a uvicorn protocol that tells the app of new and closed connections, and limits time and size of a request's head."""
     heads = served.heads
 
     class Informing(HttpToolsProtocol):
@@ -283,14 +283,14 @@ def _loop_factory() -> Any:
 
 
 def listen(listening: Listening) -> socket.socket:
-    """The socket of an address. Raises EngineError when it cannot be had."""
+    """Return the listening socket of an address. Raise EngineError if it is not available."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
-    if sys.platform != "win32":  # where it lets two processes listen on one port
+    if sys.platform != "win32":  # Windows lets two processes listen on one port with it
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((listening.host, listening.port))
-        made.listen(_BACKLOG)  # who comes before it answers waits
+        made.listen(_BACKLOG)  # connections that come before it answers wait
     except (OSError, OverflowError) as error:
         made.close()
         raise EngineError(
@@ -301,8 +301,8 @@ def listen(listening: Listening) -> socket.socket:
 
 
 def _make_room(connections: int) -> None:
-    """Be allowed to have as many files open as there may be connections, and some of the store's own; as far as the system has it."""
-    if sys.platform == "win32":  # which has no such limit
+    """Raise the limit of open files to fit all connections and the store's own files, as far as the system permits."""
+    if sys.platform == "win32":  # Windows has no such limit
         return
     import resource
 
@@ -315,9 +315,9 @@ def _make_room(connections: int) -> None:
 
 
 def url_of(host: str, port: int) -> str:
-    """The address of a server for those on its machine."""
+    """Return the address of a server for clients on its machine."""
     if host in ("0.0.0.0", "::"):
-        host = "127.0.0.1"  # for those on this machine; others know its name
+        host = "127.0.0.1"  # clients on this machine; others know its name
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -349,7 +349,7 @@ async def together(working: Iterable[Coroutine[Any, Any, None] | None]) -> Async
 
 
 async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
-    """Look every so many seconds what is due, and do it in the writer's turn. A failure is logged and counted; it is tried again when it is due."""
+    """Run due tasks on the writer's thread, checking `every` seconds. A failure is logged and counted; the task runs again when due."""
     DOOR.set("server")
     while True:
         for name in ticking.names:
@@ -363,7 +363,7 @@ async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
 
 
 async def _ticked(calling: Calling, ticking: Ticking, name: str) -> bool:
-    """Do a tick if it is due. What takes its time and writes nothing is done beside the writer: others write meanwhile."""
+    """Run a task if it is due. Its slow part, which writes nothing, runs on another thread, so that others write meanwhile."""
     if not ticking.begin(name):
         return False
     rest = await asyncio.to_thread(ticking.ask, name)
@@ -372,7 +372,7 @@ async def _ticked(calling: Calling, ticking: Ticking, name: str) -> bool:
 
 
 async def follow_writers(calling: Calling) -> None:
-    """Move on with the journal of the others who write. While that fails, /health says so, and every answer of a reader of a folder."""
+    """Follow the journal of other writing processes. While that fails, /health and every answer of a reader of a folder report it."""
     told, known = None, calling.store.last_tx
     while True:
         try:

@@ -1,6 +1,6 @@
-"""What a token with scopes writes: tried first on the part that it sees, and then done in the store, at the same instant and under the same ids.
+"""Writes for a token with scopes: first on the part of the store that it sees, then on the store itself, with the same instant and ids.
 
-What is refused is refused by the part, and what is answered is answered by it: neither knows of anything outside.
+Refusals and answers come from the part, so neither reveals anything outside the scopes.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Work = Callable[["GraphStore"], bytes]
 _OF_THINGS = "add_node revise amend supersede end retract link unlink resolve fold confirm record_event touch"
 EVERYDAY = frozenset(_OF_THINGS.split())
-"""Verbs about a few things by their ids."""
+"""Verbs on a few things by their ids."""
 CALLS = EVERYDAY | {"timeline.record_message"}
-"""The calls that such a token may write by: each is about things by their ids, and makes things in a scope."""
+"""The calls by which such a token may write. Each acts on things by their ids, and creates things in a scope."""
 _SAYS_SCOPE = {"add_node": "scope"}
 _SAYS_METADATA = ("record_event", "timeline.record_message")
 
@@ -36,10 +36,10 @@ class Main(Protocol):
     store: GraphStore
 
     async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
-        """Do some work in the writer's turn."""
+        """Run `work` on the writer's thread."""
 
     async def aside(self, work: Callable[[], Any]) -> Any:
-        """Run a function in a reader's thread."""
+        """Run a function on a reader's thread."""
 
     async def begin(
         self, asked: Mapping[str, Any], apart: Apart, around: Callable[..., Any] | None = None
@@ -47,24 +47,24 @@ class Main(Protocol):
         """Begin a transaction."""
 
     async def end(self, token: str, *, commit: bool, request: Request | None = None) -> None:
-        """End it."""
+        """Commit or abort a transaction."""
 
 
 class ScopedWrites:
-    """The writes of one set of scopes. `main` answers for the whole store, `part` is what they hold of it."""
+    """Executes the writes of one set of scopes. `main` answers for the whole store, `part` is what the scopes contain of it."""
 
     def __init__(self, main: Main, part: GraphStore, scopes: tuple[str, ...]) -> None:
         self.main, self._part, self._scopes = main, part, scopes
-        self._born: Callable[[], list[Any]] | None = None  # tells what the transaction made so far
+        self._born: Callable[[], list[Any]] | None = None  # returns what the transaction has created so far
         self._checked = 0
         self._written: Instant = -OPEN
 
     def written(self) -> Instant:
-        """The tx of the last write of these scopes, where it is durable: nothing that others write moves it."""
+        """Return the tx of the last durable write of these scopes. Writes of others do not change it."""
         return self._written if self._written <= self.main.store._written else -OPEN
 
     def arguments(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call with the scope of what it makes, where they say none. Raises Refused (403) for what is of the whole store."""
+        """Return the arguments of a call with a scope for what it creates, if they have none. Raise Refused (403) for calls on the whole store."""
         if name not in CALLS:
             raise Refused(403, f"{name} is of the whole store. It wants a token without scopes.")
         given = dict(args)
@@ -85,7 +85,7 @@ class ScopedWrites:
         author: str | None = None,
         reason: str | None = None,
     ) -> bytes:
-        """Return what some work gives on the part, done in the store too. It is the writer's turn then, alone."""
+        """Run `work` on the part and on the store, alone on the writer's thread. Return its answer on the part."""
         if apart.transaction is not None:
             return await self.main.turn(  # type: ignore[no-any-return]
                 partial(self._both, work), alone=True, within=apart.transaction
@@ -110,7 +110,7 @@ class ScopedWrites:
 
     @contextmanager
     def transaction(self, **how: Any) -> Iterator[None]:
-        """Open a transaction of the store, and one of the part that is taken back."""
+        """Open a transaction of the store, and one of the part that is rolled back."""
         store = self.main.store
         with store.transaction(**how):
             tx = store.coordinate()[1]
@@ -132,7 +132,7 @@ class ScopedWrites:
             for thing in made[self._checked :]:
                 self._refuse(thing, drawn)
             try:
-                self._part._hide_rows()  # those that were only tried
+                self._part._hide_rows()  # the rows that were only tried
                 with given(drawn):
                     work(self.main.store)
                 self.main.store._hide_rows()
@@ -145,7 +145,7 @@ class ScopedWrites:
         return found
 
     def _refuse(self, thing: Any, drawn: list[str]) -> None:
-        """Raise InvalidError for something made outside, or under an id that somebody outside may have."""
+        """Raise InvalidError for a thing outside the scopes, or with a chosen id that something outside may have."""
         if not thing.is_link and not within(thing.scope, self._scopes):
             said = "no scope" if thing.scope is None else f"scope {thing.scope!r}"
             raise InvalidError(

@@ -1,4 +1,4 @@
-"""Answers with less in them, for who asks with `fields=` or `brief=`: a page that lists things has no need of all they say."""
+"""Shortens answers for requests with `fields=`, `brief=` or `part=`: a page that lists things does not need their full contents."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import orjson
 from graphstore.errors import InvalidError
 from graphstore.server.requests import JSON, Apart
 
-_ALWAYS = frozenset({"cursor"})  # without it nobody gets to the next page
-_WHOLE = frozenset({"cursor", "id", "source", "target"})  # what is asked again by
+_ALWAYS = frozenset({"cursor"})  # needed to request the next page
+_WHOLE = frozenset({"cursor", "id", "source", "target"})  # needed for further requests
 LEAST_BRIEF = 100
-"""Characters: an instant, a word of a list and a digest are never cut."""
+"""Characters. At this length, instants, words of lists and digests are never cut."""
 
 
 def shortened(body: bytes, kind: bytes, asked: Apart) -> bytes:
-    """An answer in plain JSON. `fields`: of every record that has one of them, these alone; `brief`: no text is longer, one that was cut ends in `…`;
-    `part`: of an answer that is a list the first so many, or with a minus the last.
+    """Return an answer in plain JSON, shortened. Raise InvalidError for an invalid number, and for an answer that is not JSON.
 
-    Raises InvalidError for a number that is none, and for an answer of another kind.
+    `fields`: keep only these in every record that has one of them. `brief`: cut longer texts, with `…` at the end. `part`: keep the first
+    items of a list, or the last if negative.
     """
     if kind != JSON:
         raise InvalidError("fields, brief and part are of answers in plain JSON. Accept application/json.")

@@ -1,4 +1,4 @@
-"""The page in a notebook: both cursors above a thing or its causes, drawn by the page's own modules, whose calls this process answers itself.
+"""Shows the page in a notebook: both cursors above a thing or its causes, drawn by the page's own modules. This process answers their calls.
 
 It needs the extra `notebook`.
 """
@@ -26,7 +26,7 @@ from graphstore.view.view import Reader
 __all__ = ["Page"]
 
 _MODULES = ("parts", "causes", "model", "cursors", "thing")
-# In a notebook it lies in a shadow root, which has no root element and no body.
+# In a notebook the page is in a shadow root, which has no root element and no body.
 _IN_SHADOW = {
     ':root:not([data-theme="light"])': ':host(:not([data-theme="light"]))',
     ':root[data-theme="dark"]': ':host([data-theme="dark"])',
@@ -36,7 +36,7 @@ _IN_SHADOW = {
 
 
 def _script() -> str:
-    """The module that a notebook loads."""
+    """Return the JavaScript module that a notebook loads."""
     page = [page_modules.PAGE / f"{name}.js" for name in _MODULES]
     own = Path(__file__).with_suffix(".js")
     modules = page_modules.script(*page, Path(frame.__file__).with_suffix(".js"), own)
@@ -50,13 +50,13 @@ def _script() -> str:
 
 
 class Page(anywidget.AnyWidget):
-    """Both cursors, *true at* and *as known at*, above a thing or its causes, which follow them. It reads, and writes nothing.
+    """Shows both cursors, *true at* and *as known at*, above a thing or its causes, which follow them. It reads, and writes nothing.
 
-    `valid` and `tx` say where the cursors stand, in ISO 8601 and UTC; None is now. `id` is the thing, "" for none, `tab` one of `thing` and `causes`. All four
-    can be set and observed: `page.observe(function, "tx")`. An instant is taken as everywhere: a datetime, `2026-02-17`, `7d`, the name of a snapshot.
-    `view` is the store at the cursors.
-
-    Raises InvalidError for what is no instant, traitlets.TraitError for another tab.
+    `valid` and `tx` are the positions of the cursors, in ISO 8601 and UTC; None is now. `id` is the thing, "" for none; `tab` is `thing` or `causes`.
+    All
+    four can be set and observed: `page.observe(function, "tx")`. An instant can be a datetime, `2026-02-17`, `7d`, or the name of a snapshot. `view` is
+    the
+    store at the cursors. Raises InvalidError for anything else as an instant, traitlets.TraitError for another tab.
     """
 
     _esm = _script()
@@ -80,13 +80,13 @@ class Page(anywidget.AnyWidget):
 
     @property
     def view(self) -> Reader:
-        """The store at the cursors: itself where both are at now."""
+        """Return the view at the cursors: the store itself if both are at now."""
         if self.valid is None and self.tx is None:
             return self._store
         return self._store.as_of(valid=self.valid, tx=self.tx)
 
     def refresh(self) -> None:
-        """Draw anew, after something was written."""
+        """Redraw the page, after something was written."""
         self.send({"written": True})
 
     @traitlets.validate("valid", "tx")

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 _log = logging.getLogger("graphstore")
-_AGENTS, _IDS, _SHAKY = 20, 10, 20  # that the headers name
+_AGENTS, _IDS, _SHAKY = 20, 10, 20  # the most of each that the headers name
 
 
 class WriteNote:
-    """Holds what a write did: its tx if readings are recorded that it may concern, else 0, and the header that names what it made shaky."""
+    """Holds what a write did: its tx if recorded readings may be affected, else 0, and the header that names what it made shaky."""
 
     def __init__(self) -> None:
         self.tx: Instant = 0
@@ -29,7 +29,7 @@ class WriteNote:
 
 @contextmanager
 def noting_write(store: Store, written: WriteNote) -> Iterator[None]:
-    """Note what the block writes, unless it is a part of a transaction."""
+    """Record what the block writes, unless it is part of a transaction."""
     before = store.last_tx
     yield
     if (tx := store.last_tx) == before:
@@ -43,12 +43,12 @@ def noting_write(store: Store, written: WriteNote) -> Iterator[None]:
 
 
 def readers_header(store: Store, tx: Instant) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the header that names whose earlier answers contained what a write invalidated; none if there are none. Never fails."""
+    """Return the header that names agents whose earlier answers contained what a write invalidated; an empty tuple if there are none. Never raise."""
     try:
         found: dict[str, list[str]] = {}
         for each in readers.readers_of_write(store, tx):
             found.setdefault(each.agent, []).append(each.id)
-    except Exception as error:  # the write is kept
+    except Exception as error:  # the write stays committed
         _log.warning("whose answers no longer hold could not be listed: %r", error)
         return ()
     if not found:
