@@ -1,4 +1,4 @@
-"""The types of arguments as JSON carries them: pydantic checks, converts and describes an argument by the type that stands for that of its parameter."""
+"""Maps the types of parameters to types of JSON arguments, by which pydantic checks, converts and describes each argument."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
     "Analyser": {"builtin": "graphstore.sessions.segments.analysing"},
     "Summarise": {"brief": "graphstore.topics.consolidation"},
 }
-"""The functions that an argument may name, by the name of their type: each with the module it is in."""
+"""The functions that an argument may name, by the name of their type: each with its module."""
 MEMORY = object()
 """Stands for the memory of the store that answers."""
 _SECONDS = 86_400 * 1_000_000_000  # the longest that a timedelta holds, as a float rounds it up
@@ -49,7 +49,7 @@ def _adapter(carried: Any) -> TypeAdapter[Any]:
 
 
 def _many(kind: type[dict[Any, Any]] | type[list[Any]], item: Any) -> Any:
-    """Return the type of a list of items, or of an object of them. It is refused at the first wrong one: pydantic would collect an error for each."""
+    """Return the type of a list of items, or of an object of them. The first wrong item raises: pydantic would collect an error for each."""
     many: Any = dict[str, item] if kind is dict else list[item]
     if item is Any:
         return many
@@ -79,7 +79,7 @@ class NamedView(_Closed):
     without: StrictStr | None = None
 
     def view(self, reader: Reader, store: Store | None) -> Reader:
-        """Return the view. `reader`: what answers the call; `store`: that of it, if it is a view."""
+        """Return the view. `reader`: the object that answers the call; `store`: its store, if `reader` is a view."""
         line = store if store is not None else reader
         if not isinstance(line, Store):
             raise InvalidError("a view beside another one needs the store they are of.")
@@ -112,7 +112,7 @@ class SentFolder(_Closed):
     files: _many(dict, Data)  # type: ignore[valid-type]
 
 
-# ---- the type that JSON has in place of another --------------------------------------------------
+# ---- the JSON types that stand for other types --------------------------------------------------
 
 
 def _event(value: dict[str, Any]) -> Any:
@@ -125,7 +125,7 @@ def _message(value: dict[str, Any]) -> Any:
 
 
 def _named(modules: Mapping[str, str]) -> Any:
-    """Return the type of a function that is named."""
+    """Return the type of an argument that names a function."""
     return Annotated[
         Literal[tuple(sorted(modules))],
         AfterValidator(lambda name: getattr(import_module(modules[name]), name)),
@@ -158,7 +158,7 @@ _BY_NAME: dict[str, Any] = {
 
 
 def carried(hint: Any) -> Any:
-    """Return the type that a request has in place of a type. Raises TypeError for one that cannot be sent."""
+    """Return the type of a parameter's JSON argument. Raise TypeError for a type that cannot be sent."""
     hint = getattr(hint, "__supertype__", hint)
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any or hint is NoneType or origin is Literal:
@@ -180,7 +180,7 @@ def carried(hint: Any) -> Any:
 
 
 def argument(kind: Any, hint: Any, file: Literal["read", "written"] | None = None) -> TypeAdapter[Any]:
-    """Return what checks and converts an argument. `kind`: that of its parameter; `file`: it is the path of one that the call reads or writes."""
+    """Return the adapter that checks and converts an argument. `kind`: its parameter's kind; `file`: the call reads or writes the file at this path."""
     if kind is inspect.Parameter.VAR_KEYWORD:
         return _adapter(_Object)
     found = carried(hint)
@@ -188,16 +188,16 @@ def argument(kind: Any, hint: Any, file: Literal["read", "written"] | None = Non
         found = Annotated[found, WrapValidator(_reading_models(hint, model))]
     if kind is inspect.Parameter.VAR_POSITIONAL:
         found = _many(list, found)
-    if file == "read":  # a file may be sent instead
+    if file == "read":  # the file itself may be sent instead
         sent = Annotated[SentFile | SentFolder, WrapValidator(_as_it_is)]
         found = found | sent
-    if file == "written":  # it is the answer where no place is named
+    if file == "written":  # without a path the file is the answer
         found = found | None
     return _adapter(found)
 
 
 def _reading_models(hint: Any, model: Any) -> Callable[[Any, Any], Any]:
-    """Return what reads a model, or a list of them. What is none is refused by the function that wants one."""
+    """Return a function that reads a model, or a list of them. Other values pass: the called function refuses them."""
     is_many = any(get_origin(one) is Iterable for one in members(hint))
     adapter: TypeAdapter[Any] = TypeAdapter(list[model] if is_many else model)
 
@@ -213,7 +213,7 @@ def members(hint: Any) -> tuple[Any, ...]:
 
 
 def classes_in(hint: Any) -> dict[str, Any]:
-    """Return the classes in a type, by name, however deep."""
+    """Return the classes in a type, by name, at any depth."""
     if get_origin(hint) is Literal:
         return {}
     if get_origin(hint) is Callable:

@@ -1,6 +1,6 @@
-"""The arguments of a method as a request carries them: bound by the method's own signature, by name, as JSON.
+"""Converts the arguments of a method to JSON for a request: bound by the method's own signature, by name.
 
-What cannot be sent is refused here, with what to do instead.
+An argument that cannot be sent is refused here, with advice.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from graphstore.values.period import instant, iso
 
 
 def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a method, by name and as JSON: the input of `prepare`. Raises TypeError for what its signature does not take,
-    InvalidError for what cannot be sent."""
+    """Return the arguments of a method by name, as JSON: the input of `prepare`. Raise TypeError if they do not fit its signature,
+    InvalidError for an argument that cannot be sent."""
     given = _bound(call, args, kwargs)
     for name, convert in _converting(call).items():
         if given.get(name) is not None:
@@ -64,13 +64,13 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
 
 
 def _listed(value: Any) -> Any:
-    """Return a table of Arrow as a list of its rows, and anything else as it is."""
+    """Return an Arrow table as a list of its rows, and anything else unchanged."""
     is_table = hasattr(value, "to_pylist") and hasattr(value, "column_names")
     return value.to_pylist() if is_table else value
 
 
 def _of_query(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a query as they are sent: with tags where JSON would change them."""
+    """Return the parameters of a query for sending, tagged where JSON would change them."""
     try:
         orjson.dumps(params, option=_STRICT)
         return {"params": params}
@@ -90,7 +90,7 @@ def _time(call: Call, name: str, value: Any) -> Any:
 
 
 def _change(call: Call, name: str, value: Any) -> Any:
-    """The instant of a transaction, by one of its changes too."""
+    """Return the instant of a transaction, given itself or as one of its changes."""
     return _time(call, name, value.tx if isinstance(value, Change) else value)
 
 
@@ -99,7 +99,7 @@ def _object(call: Call, name: str, value: Any) -> Any:
 
 
 def _named(call: Call, name: str, value: Any) -> Any:
-    """The name of a function that is one of the store's own."""
+    """Return the name of one of the store's own functions. Raise InvalidError for any other function."""
     if isinstance(value, Mapping):
         return {key: _named(call, name, one) for key, one in value.items()}
     if not callable(value):
@@ -120,7 +120,7 @@ def _memory(call: Call, name: str, value: Any) -> Any:
 
 
 def _model(call: Call, name: str, value: Any) -> Any:
-    """A model, or several, with all fields; anything else is refused by the server."""
+    """Return a model, or several, as JSON with all fields. The server refuses anything else."""
     listed = (
         value if isinstance(value, str | Mapping | Value) or not isinstance(value, Iterable) else list(value)
     )
@@ -144,12 +144,12 @@ _BY_CLASS: dict[str, Converting] = {
     "Change": _change, "datetime": _time, "Callable": _named, **dict.fromkeys(FUNCTIONS, _named), "Memory": _memory, "Reader": _view,
     "Recorded": _model, "Message": _model, "timedelta": _model, **dict.fromkeys(MODELS, _model),
 }  # fmt: skip
-"""What makes JSON of an argument, by a class in its type; the first that is there counts."""
+"""The converters of arguments to JSON, by a class in the argument's type. The first match counts."""
 
 
 @cache
 def _converting(call: Call) -> Mapping[str, Converting]:
-    """Return what makes JSON of the arguments of a call, by name, of those that are not JSON already."""
+    """Return the converters of a call's arguments that are not JSON already, by name."""
     found = {name: _of_type(hint) for name, hint in call.hints.items() if name != call.more}
     return {name: convert for name, convert in found.items() if convert is not None}
 
@@ -163,18 +163,18 @@ def _of_type(hint: Any) -> Converting | None:
     return _object if str not in kinds and kinds & {Mapping, dict} else None
 
 
-_MOST_CARRIED = 20 << 20  # bytes of files that are sent in one call; the server takes a body of a third more
+_MOST_CARRIED = 20 << 20  # bytes of files sent in one call, before base64 adds a third
 _WANTED = {
     "imports.import_git": ".git/**/*",
     "sessions.ingest": "**/*.json*",
     "pi_brain.import_pi_brain": "**/*.json",
     "memory.index_soul": "*.md",
 }
-"""The files of a folder that a call reads, if it does not read all, by the name of the call."""
+"""By call: the files of a folder that it reads, if it does not read all."""
 
 
 def _carried(call: Call, path: Path) -> Any:
-    """A file or folder of this side as it is sent, for a call that reads it. What is not here, or too large, is named: it may lie where the server is."""
+    """Return a local file or folder as it is sent, for a call that reads it. A missing or too large one is sent as a path: the server may have it."""
     if call.scope == "read" or call.name == "timeline.record_message":
         return str(path)
     try:
@@ -194,7 +194,7 @@ def _carried(call: Call, path: Path) -> Any:
 
 
 def not_sent(call: Call, given: Mapping[str, Any], message: str) -> str:
-    """The message of a refusal; with the path that was named because nothing could be sent."""
+    """Return the message of a refusal, with the path that was sent because its file was missing or too large."""
     named = [path for name in call.files - {"media_path"} if isinstance(path := given.get(name), str)]
     if not named or "--files" not in message:
         return message
@@ -203,7 +203,7 @@ def not_sent(call: Call, given: Mapping[str, Any], message: str) -> str:
 
 
 def _with_configuration(log: Path) -> Any:
-    """A Gasoline log that has a configuration, as the folder that both are in."""
+    """Return a Gasoline log that has a configuration, as the folder with both."""
     from graphstore.imports.gasoline import config_of
 
     config = config_of(log)
@@ -225,10 +225,10 @@ def _encoded(file: Path) -> str:
 
 
 def body(call: Call, given: Mapping[str, Any]) -> bytes:
-    """The arguments as the body of a request. Raises InvalidError naming the one that JSON cannot hold."""
+    """Return the arguments as the body of a request. Raise InvalidError that names the argument which JSON cannot hold."""
     try:
         found = orjson.dumps(given, default=_sendable, option=orjson.OPT_PASSTHROUGH_DATETIME)
-        if b"null" in found:  # what is not finite would be null
+        if b"null" in found:  # JSON turns numbers that are not finite into null
             for name, value in given.items():
                 _refuse_not_finite(name, value, value)
         return found

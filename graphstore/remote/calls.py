@@ -1,7 +1,7 @@
-"""The calls of a store by name, from anywhere: how their arguments, answers and errors are sent.
+"""The calls of a store by name: how their arguments, answers and errors are sent, and which HTTP status an error has.
 
-A call's name is the method's: `node`, `add_node`; that of a function of a room begins with the room: `topics.latest_on`. Both ends of a connection use
-this one table, so that they agree, and nothing here knows the transport.
+A call has the name of its method: `node`, `add_node`. The name of a room's function begins with the room: `topics.latest_on`. Client and
+server use this one table, so that they agree. Nothing here knows the transport.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "topics": ("graphstore.topics.topics",),
     "working": ("graphstore.context.working",),
 }
-"""The modules that register the calls of each room; some of them need what may not be installed."""
+"""The modules that register the calls of each room. Some need packages that may not be installed."""
 
 EXCEPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -102,7 +102,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
         "is_of": "of the process that holds the branch",
     }
 )
-"""Public names of GraphStore, View and Branch that are no calls, each with the reason."""
+"""Public names of GraphStore, View and Branch that are not calls, each with the reason."""
 
 _READS = frozenset({
     "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "changes_to", "links_from", "backlinks_to", "link_history", "supersedes", "what_superseded",
@@ -135,13 +135,13 @@ class Call:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The signature without the view or store."""
+        """Return the signature without the view or store."""
         whole = inspect.signature(self.function)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """The parameters that can be sent, by name: no progress, and no functions but the store's own. `*more` is a list, `**params` an object."""
+        """Return the parameters that can be sent, by name; not progress and the caller's functions. `*more` is a list, `**params` an object."""
         parameters = self.signature.parameters.values()
         return {
             each.name: each for each in parameters if each.name not in NOT_SENT and each.name != "unknown"
@@ -149,17 +149,17 @@ class Call:
 
     @cached_property
     def doc(self) -> str:
-        """The docstring."""
+        """Return the docstring."""
         return inspect.getdoc(self.function) or ""
 
     @cached_property
     def returns(self) -> str:
-        """The annotation of its result."""
+        """Return the annotation of the result."""
         return str(self.signature.return_annotation)
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The required parameters."""
+        """Return the required parameters."""
         return frozenset(
             each.name for each in self.parameters.values()
             if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
@@ -167,22 +167,22 @@ class Call:
 
     @cached_property
     def needed(self) -> frozenset[str]:
-        """The parameters that a request must have. A read that writes a file answers with it if no path is given."""
+        """Return the parameters that a request must have. A read that writes a file returns the file if no path is given."""
         return self.required - self.files if self.scope == "read" else self.required
 
     @cached_property
     def positional(self) -> tuple[str, ...]:
-        """The parameters that may be given by place."""
+        """Return the parameters that may be given by position."""
         return tuple(self._of_kind(inspect.Parameter.POSITIONAL_OR_KEYWORD))
 
     @cached_property
     def more(self) -> str | None:
-        """The parameter for the remaining positional arguments."""
+        """Return the parameter for the remaining positional arguments."""
         return next(self._of_kind(inspect.Parameter.VAR_POSITIONAL), None)
 
     @cached_property
     def any(self) -> str | None:
-        """The parameter for the remaining named arguments."""
+        """Return the parameter for the remaining named arguments."""
         return next(self._of_kind(inspect.Parameter.VAR_KEYWORD), None)
 
     def _of_kind(self, kind: Any) -> Iterator[str]:
@@ -190,12 +190,12 @@ class Call:
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:
-        """The types of the parameters by name, resolved."""
+        """Return the types of the parameters by name, resolved."""
         return self._resolved({name: each.annotation for name, each in self.parameters.items()})
 
     @cached_property
     def arguments(self) -> Mapping[str, TypeAdapter[Any]]:
-        """What checks and converts the arguments, by name."""
+        """Return the adapters that check and convert the arguments, by name."""
         files = dict.fromkeys(self.files - {"media_path"}, _OF_FILES[self.scope])
         return {
             name: argument_types.argument(each.kind, self.hints[name], files.get(name))
@@ -204,12 +204,12 @@ class Call:
 
     @cached_property
     def reading(self) -> codec.Read | None:
-        """The function that makes the answer of its JSON."""
+        """Return the function that builds the answer from its JSON."""
         return codec.reading(self._resolved({"return": self.signature.return_annotation})["return"])
 
     @cached_property
     def answer(self) -> TypeAdapter[Any] | str:
-        """The type of the answer; of one that is no record of the store's own the name of its class."""
+        """Return the type of the answer, or the name of its class if it is not a record of the store."""
         names = json_schemas.NAMED.keys() & set(re.findall(r"\w+", self.returns))
         if names:
             return names.pop()
@@ -223,9 +223,9 @@ class Call:
 
 
 _ANSWERED_IN = {"imports.import_git": "graphstore.imports.git"}
-"""The module that has the type of an answer, where the module of the call does not import it."""
+"""The module with the type of an answer, if the module of the call does not import it."""
 _OF_FILES: Mapping[Scope, Literal["read", "written"]] = {"read": "written", "write": "read"}
-"""What a call does with the files that it names."""
+"""By scope: whether a call reads or writes the files that it names."""
 _UNIMPORTED = vars(findings) | {
     "Branch": Branch,
     "By": By,
@@ -237,13 +237,13 @@ _UNIMPORTED = vars(findings) | {
     "Swept": Swept,
     "TimeLike": TimeLike,
 }
-"""Types that modules below these import for annotations alone."""
+"""Types that the modules of calls import for annotations alone."""
 NOT_SENT = frozenset({"progress", "lens", "tokens", "extractor", "judge", "limits"})
-"""Parameters that take functions of the caller, and are never sent; and the limits of a query, which are the server's."""
+"""Parameters that are never sent: functions of the caller, and the limits of a query, which the server sets."""
 
 
 class _Calls(Mapping[str, Call]):
-    """The calls by name. A room is imported when one of its calls is looked up, all of them when they are counted."""
+    """Maps names to calls. A lookup imports the room of the call; a count or an iteration imports all."""
 
     def __init__(self) -> None:
         self._known: dict[str, Call] = {}
@@ -296,8 +296,8 @@ class _Calls(Mapping[str, Call]):
 
 
 def _imported(module: str) -> None:
-    with suppress(GraphStoreError):  # without its dependency a room has no calls
-        vars(import_module(module))  # which runs it
+    with suppress(GraphStoreError):  # a room without its dependency has no calls
+        vars(import_module(module))  # this runs a module that is imported lazily
 
 
 def _of_room(found: registry.Registered) -> Call:
@@ -310,14 +310,14 @@ CALLS: Mapping[str, Call] = _Calls()
 
 
 def ask(name: str, reader: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The answer of a view or a store, local or remote, to a call by its name."""
+    """Return the answer of a view or store, local or remote, to a call by its name."""
     if "." not in name:
         return getattr(reader, name)(*args, **kwargs)
-    assert name in CALLS  # its room is imported then
+    assert name in CALLS  # this imports its room
     return registry.registered()[name].anywhere(reader, *args, **kwargs)
 
 
-# ---- those that give something other than a value ----------------------------------------------
+# ---- calls that return something other than a value ---------------------------------------------
 
 
 @wraps(View.path)
@@ -327,7 +327,7 @@ def _path(view: Any, *args: Any, **kwargs: Any) -> Chain:
 
 
 def _giving(attribute: str, returns: str, method: Callable[..., Any], *without: str) -> Callable[..., Any]:
-    """Return a method as a function that gives an attribute of what the method gives. `without`: parameters that it does not take."""
+    """Return a function that reads an attribute of the method's result. `without`: parameters that it does not accept."""
 
     @wraps(method)
     def given(store: Any, *args: Any, **kwargs: Any) -> Any:
@@ -371,7 +371,7 @@ _OF_STORE: dict[str, Callable[..., Any]] = {
 
 
 def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None = None) -> Any:
-    """Call a view or a store with prepared arguments. `store`: that of the view, where an argument may name another view or the store's memory."""
+    """Call a view or store with prepared arguments. `store`: the view's store, which an argument for another view or the memory needs."""
     arguments = dict(args)
     for name, value in args.items():
         if isinstance(value, NamedView):
@@ -412,10 +412,10 @@ _FORMS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
 
 
 def encode(value: Any, exact: bool = False) -> bytes:
-    """An answer as JSON; `exact`: as `decode` reads it, which for a few kinds is no JSON."""
+    """Return an answer as JSON. `exact`: in the form that `decode` reads, which for a few types is not JSON."""
     try:
         return _encoded(value, exact)
-    except TypeError as error:  # what is only read while it is written may be refused
+    except TypeError as error:  # an iterator read during encoding may raise a refusal
         if isinstance(error.__cause__, GraphStoreError):
             raise error.__cause__ from None
         raise
@@ -431,7 +431,7 @@ def _encoded(value: Any, exact: bool) -> bytes:
 
 
 def _is_open(value: Any) -> bool:
-    """Return True for an object that is not a model, or a list of them: it may hold values of any type."""
+    """Return True for an object that is not a model, or a list of them. It may hold values of any type."""
     if isinstance(value, dict):
         first = next(iter(value.values()), None)
         first = first[0] if isinstance(first, list) and first else first
@@ -440,7 +440,7 @@ def _is_open(value: Any) -> bool:
 
 
 def decode(call: Call, data: bytes) -> Any:
-    """The exact result of the method, from what `encode` made of it."""
+    """Return the exact result of the method from the bytes that `encode` made."""
     if call.name in _OF_FORM:
         return _FORMS[_OF_FORM[call.name]][1](data)
     raw = orjson.loads(data)
@@ -481,11 +481,11 @@ _BY_STATUS = {400: "QueryError", 401: "InvalidError", 403: "InvalidError", 404: 
 
 
 def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
-    """The status and the body of an error; of an unexpected one only its kind."""
+    """Return status and body of an error. The body of an unexpected error names only its class."""
     if isinstance(error, GraphStoreError):
         name = next(cls.__name__ for cls in type(error).__mro__ if hasattr(errors, cls.__name__))
         told = {"error": name, "message": str(error)}
-        if isinstance(error, EngineError):  # what became of a write
+        if isinstance(error, EngineError):  # the outcome of a write
             told |= {"outcome": error.outcome} if error.outcome else {}
             told |= {"tx": error.tx.isoformat()} if error.tx else {}
         return _STATUS.get(name, 500), told
@@ -496,7 +496,7 @@ def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
 
 
 def error_in(status: int, body: Mapping[str, Any]) -> GraphStoreError:
-    """The error of a response."""
+    """Return the error of a response."""
     named: Any = getattr(errors, str(body.get("error")), None)
     known = isinstance(named, type) and issubclass(named, GraphStoreError)
     cls: type[GraphStoreError] = named if known else getattr(errors, _BY_STATUS.get(status, "EngineError"))

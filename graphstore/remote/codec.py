@@ -1,7 +1,7 @@
-"""The codec of answers: plain JSON, from which the other end restores exactly what was sent.
+"""Encodes answers as JSON from which the other end restores exactly the same values.
 
-Annotated values are read by their annotation: models, instants, tuples. Where any value may occur (rows of a query, counts by name) what JSON has no form
-for is tagged: an object with one key that is chosen at random for each message, so that no content can be mistaken for one.
+Annotated values are read by their annotation: models, instants, tuples. Where any value may occur (rows of a query, counts by name), types
+that JSON lacks are tagged: an object with one key, chosen at random for each message, so that no content can be mistaken for a tag.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
 def plain(value: Any) -> bytes:
-    """A value as JSON: models as objects, instants in UTC with a Z, an open end null."""
+    """Return a value as JSON: models as objects, instants in UTC with a Z, an open end as null."""
     return orjson.dumps(_legible(value), default=simple, option=_OPTIONS)
 
 
@@ -51,7 +51,7 @@ def _legible(value: Any) -> Any:
 
 
 def simple(value: Any) -> Any:
-    """Return one layer of a value as JSON has it. Raises TypeError for a value without a form in JSON."""
+    """Return one layer of a value in JSON types. Raise TypeError for a value without a form in JSON."""
     if isinstance(value, Value):
         return value.__dict__
     if isinstance(value, Result):
@@ -97,7 +97,7 @@ def simple(value: Any) -> Any:
 
 @cache
 def reading(annotation: Any) -> Read | None:
-    """Return the function that reads a value of a type from its JSON; None where the JSON is the value. Raises TypeError for an unknown annotation."""
+    """Return the function that reads a value of a type from its JSON; None if the JSON is the value. Raise TypeError for an unknown annotation."""
     annotation = getattr(annotation, "__supertype__", annotation)
     origin, args = get_origin(annotation), get_args(annotation)
     if annotation in (Any, str, int, float, bool, None, type(None)) or origin is Literal:
@@ -130,12 +130,12 @@ _FLAT: dict[Any, Read] = {
 def _seconds(raw: float) -> timedelta:
     try:
         return timedelta(seconds=raw)
-    except OverflowError:  # the longest there is, rounded up on its way
+    except OverflowError:  # the largest timedelta, rounded up as a float
         return timedelta.max if raw > 0 else timedelta.min
 
 
 def _one_of(options: tuple[Any, ...]) -> Read | None:
-    """Return what reads one of several types: of records, or lists of them, an object by its fields."""
+    """Return the reader of one of several types. Among records, or lists of them, the fields of an object decide."""
     rest = [option for option in options if option is not type(None)]
     readings = [reading(option) for option in rest]
     if not any(readings):
@@ -179,7 +179,7 @@ def _has_fields(cls: Any) -> bool:
 
 @cache
 def fields_of(cls: Any) -> dict[str, Any]:
-    """The types of what a record holds, by name."""
+    """Return the types of a record's fields, by name."""
     hints = get_type_hints(cls)
     if issubclass(cls, Value):
         return {name: hints[name] for name in cls.model_fields}
@@ -230,7 +230,7 @@ def _of_dataclass(cls: Any) -> Read:
 
 
 class _Odd:
-    """A value that JSON would silently change, set apart so that it is tagged."""
+    """Marks a value that JSON would silently change, so that it is tagged."""
 
     __slots__ = ("value",)
 
@@ -243,9 +243,9 @@ _TAGGED = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | or
 
 
 def tagged(value: Any, *, safe: bool = False) -> bytes:
-    """Any value of built-in kinds so that `untagged` gives it again: `{"tag": …, "value": …}`, the tag null where none was needed.
+    """Encode any value of built-in types for `untagged`: `{"tag": …, "value": …}`, with tag null if none was needed.
 
-    Raises TypeError for what is of no such kind. `safe`: nothing in it is changed by JSON silently.
+    Raise TypeError for other types. `safe`: JSON changes nothing in the value silently.
     """
     tag, used = "~" + os.urandom(6).hex(), False
 
@@ -314,7 +314,7 @@ _WORDS: dict[str, Callable[..., Any]] = {
 
 
 def untagged(message: Mapping[str, Any]) -> Any:
-    """The value of what `tagged` wrote, its JSON being read already."""
+    """Return the value that `tagged` encoded, after its JSON was parsed."""
     tag, value = message["tag"], message["value"]
     return value if tag is None else _untag(value, tag)
 
@@ -330,11 +330,11 @@ def _untag(value: Any, tag: str) -> Any:
     return value
 
 
-# ---- what has a form of its own ---------------------------------------------------------------
+# ---- answers with a form of their own -----------------------------------------------------------
 
 
 def result_out(result: Result) -> bytes:
-    """A Result with all it holds: rows, types, warnings."""
+    """Encode a Result with its rows, types and warnings."""
     if result._tuples is None:
         head: dict[str, Any] = {
             "columns": result.columns,
@@ -352,7 +352,7 @@ def result_out(result: Result) -> bytes:
 
 
 def result_in(data: bytes) -> Result:
-    """The Result that `result_out` wrote."""
+    """Return the Result that `result_out` encoded."""
     head = untagged(orjson.loads(data))
     if "arrow" in head:
         return Result.of_arrow(arrow_in(base64.b64decode(head["arrow"])), head["warnings"])
@@ -360,7 +360,7 @@ def result_in(data: bytes) -> Result:
 
 
 def arrow_out(table: Any) -> bytes:
-    """An Arrow table as an IPC stream."""
+    """Encode an Arrow table as an IPC stream."""
     import pyarrow
 
     sink = pyarrow.BufferOutputStream()
@@ -370,7 +370,7 @@ def arrow_out(table: Any) -> bytes:
 
 
 def arrow_in(data: Any) -> Any:
-    """The Arrow table of one IPC stream."""
+    """Return the Arrow table of an IPC stream."""
     import pyarrow
 
     with pyarrow.ipc.open_stream(data) as reader:
@@ -378,14 +378,14 @@ def arrow_in(data: Any) -> Any:
 
 
 def graph_out(graph: Any) -> bytes:
-    """A networkx MultiDiGraph, in the order of its nodes and edges."""
+    """Encode a networkx MultiDiGraph, keeping the order of its nodes and edges."""
     nodes = [[name, attributes] for name, attributes in graph.nodes(data=True)]
     edges = [list(edge) for edge in graph.edges(keys=True, data=True)]
     return tagged({"nodes": nodes, "edges": edges})
 
 
 def graph_in(data: bytes) -> Any:
-    """The networkx MultiDiGraph that `graph_out` wrote."""
+    """Return the networkx MultiDiGraph that `graph_out` encoded."""
     import networkx
 
     plain = untagged(orjson.loads(data))
@@ -398,24 +398,24 @@ def graph_in(data: bytes) -> Any:
 
 
 def traces_out(traces: Any) -> bytes:
-    """The protobuf bytes of a TracesData."""
+    """Encode a TracesData as protobuf."""
     return traces.SerializeToString()  # type: ignore[no-any-return]
 
 
 def traces_in(data: bytes) -> Any:
-    """The TracesData of its protobuf bytes."""
+    """Decode a TracesData from protobuf."""
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
     return TracesData.FromString(data)
 
 
 def vocabulary_out(vocabulary: Vocabulary) -> bytes:
-    """The kinds that a store has defined for itself."""
+    """Encode the kinds that a store has defined itself."""
     custom = [kind for kind in vocabulary.kinds.values() if kind.group == "custom"]
     names = ("name", "inverse", "symmetric", "causal", "acyclic")
     return orjson.dumps([{name: getattr(kind, name) for name in names} for kind in custom])
 
 
 def vocabulary_in(data: bytes) -> Vocabulary:
-    """The vocabulary with these kinds."""
+    """Return the vocabulary with the kinds that `vocabulary_out` encoded."""
     return Vocabulary(orjson.loads(data))

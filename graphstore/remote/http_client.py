@@ -1,6 +1,6 @@
-"""Requests over HTTP, one open connection for each thread: minimal, so that a write costs its caller little more than the write itself.
+"""Sends requests over HTTP, one open connection per thread. It is minimal, so that a write costs its caller little more than the write itself.
 
-A request that fails in transit is sent once more where that is safe: reads, and writes with an id of their own, which the server recognizes.
+A request that fails in transit is sent once more if that is safe: reads, and writes with an id of their own, which the server recognizes.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from graphstore.values.doors import AGENT, DOOR
 from graphstore.values.period import Instant, instant, iso
 
 CONNECTING = 5.0
-"""Seconds a server has to take up a connection."""
+"""Seconds in which a connection must be established."""
 ANSWERING = 600.0
-"""Seconds it has to answer, by default: it has limits of its own, and an import may take long."""
-_MOST_WAIT = 5.0  # seconds a busy server may ask for before another try
+"""Default seconds for an answer. The server has its own limits, and an import may take long."""
+_MOST_WAIT = 5.0  # the longest wait in seconds before another try at a busy server
 _PIECE = 1 << 16
-_TRIES = 8  # so often a request is sent where there are several servers
+_TRIES = 8  # tries per request if there are several servers
 Finding = Callable[[], tuple[str, str]]
 """Returns the address and the token of the next of several servers."""
 
 
 class Reply(NamedTuple):
-    """An answer of a server: the status, the headers with their names in lower case, the body."""
+    """Holds an answer of a server: status, headers with names in lower case, body."""
 
     status: int
     headers: dict[bytes, bytes]
@@ -45,7 +45,7 @@ class Broken(Exception):
 
 
 class Wire:
-    """One connection of one thread."""
+    """One connection, used by one thread."""
 
     def __init__(self, secure: bool, host: str, port: int, head: str, timeout: float | None) -> None:
         self.head = head
@@ -61,7 +61,7 @@ class Wire:
         self._socket.close()
 
     def exchange(self, request: bytes, sink: Callable[[bytes], Any] | None) -> Reply:
-        """Send a request and read the answer; a good one goes to `sink` piece by piece, if there is one."""
+        """Send a request and read the answer. The body of a good answer goes to `sink` piece by piece, if there is one."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the server may have sent a reason
             self.send(request)
         status, headers = self.begun()
@@ -74,11 +74,11 @@ class Wire:
         return Reply(status, headers, parts[0] if len(parts) == 1 else b"".join(parts))
 
     def send(self, data: bytes) -> None:
-        """Send some bytes."""
+        """Send bytes."""
         self._socket.sendall(data)
 
     def begun(self) -> tuple[int, dict[bytes, bytes]]:
-        """The status and the headers of an answer."""
+        """Read the status and the headers of an answer."""
         line = self._answers.readline(_PIECE)
         if not line.startswith(b"HTTP/1.") or len(line) < 12:
             raise Broken("it was closed" if not line else "what came is no HTTP")
@@ -101,7 +101,7 @@ class Wire:
             take(piece)
 
     def chunks(self, take: Callable[[bytes], Any]) -> None:
-        """Read an answer in chunks to its end."""
+        """Read a chunked answer to its end."""
         while True:
             size = int(self._answers.readline(_PIECE).split(b";")[0] or b"x", 16)
             if size:
@@ -119,7 +119,7 @@ def _encrypted(made: socket.socket, host: str) -> socket.socket:
 
 
 class _OutgoingRequest(NamedTuple):
-    """A request before it is known where it goes."""
+    """Holds a request before its server is chosen."""
 
     first: str
     rest: str
@@ -127,7 +127,7 @@ class _OutgoingRequest(NamedTuple):
     write: bool
 
     def sent(self, head: str, *, again: bool) -> bytes:
-        """Return its bytes for a server. `again`: the server may have done it already."""
+        """Return the bytes for a server. `again`: a server may already have executed the request."""
         more = "Graphstore-Again: yes\r\n" if again and self.write else ""
         return f"{self.first}{head}{self.rest}{more}\r\n".encode("latin-1") + self.body
 
@@ -137,7 +137,7 @@ class _OutgoingRequest(NamedTuple):
         return "transaction=" in self.first.partition("?")[2] or self.first.startswith("POST /transaction/")
 
     def refuse_moved(self) -> None:
-        """Raise EngineError for what is part of a transaction that has ended with its server."""
+        """Raise EngineError if it is part of a transaction, since that ended with its server."""
         if "transaction=" in self.first.partition("?")[2]:
             raise EngineError(
                 "the server that held the transaction has ended. Nothing of it was kept: do it again.",
@@ -146,7 +146,7 @@ class _OutgoingRequest(NamedTuple):
 
 
 def in_turn(urls: Sequence[str], tokens: Sequence[str]) -> Finding:
-    """Gives the servers of a list of addresses, each in its turn, from the second on. Raises InvalidError for what is no address."""
+    """Return a function that returns the listed servers in turn, starting with the second. Raise InvalidError for an invalid address."""
     for url in urls:
         _parts(url)
     places = list(zip(urls, tokens if len(tokens) > 1 else [*tokens] * len(urls), strict=True))
@@ -154,7 +154,7 @@ def in_turn(urls: Sequence[str], tokens: Sequence[str]) -> Finding:
 
 
 class ServerConnection:
-    """The way to one server, shared by the threads of a process: each has a connection of its own, and a child of a fork makes new ones."""
+    """Connects to one server, or to one of several, for all threads of a process. Each thread has its own connection; a forked child makes new ones."""
 
     def __init__(
         self,
@@ -168,10 +168,10 @@ class ServerConnection:
         self._moving = threading.Lock()
         self._noting = threading.Lock()
         self.written: Instant | None = None
-        """The tx of what was written by way of it, as its server said last: any server is to know it before it answers."""
+        """The tx of the last write through it, as its server reported. Every server must know it before answering."""
         self._is_at(url, token)
         self.local = threading.local()
-        """The connection of one thread."""
+        """Holds the connection of each thread."""
         self._wires: weakref.WeakSet[Wire] = weakref.WeakSet()
         self.closed: str | None = None
         self.folder: Path | str | None = "not asked yet"
@@ -185,7 +185,7 @@ class ServerConnection:
         self.url = f"{'https' if secure else 'http'}://{name}:{port}"
 
     def _move(self, gone: str) -> bool:
-        """Go on with the next server, after `gone` has ended. Returns False where there is one server only."""
+        """Switch to the next server after `gone` has failed. Return False if there is only one server."""
         if self._find is None:
             return False
         with self._moving:
@@ -194,7 +194,7 @@ class ServerConnection:
             return True
 
     def close(self, why: str) -> None:
-        """Close every connection; later requests raise an error with the reason."""
+        """Close every connection. Later requests raise InvalidError with the reason."""
         self.closed = why
         for wire in list(self._wires):
             if wire.pid == os.getpid():
@@ -211,9 +211,9 @@ class ServerConnection:
         write: bool = False,
         sink: Callable[[bytes], Any] | None = None,
     ) -> Reply:
-        """Send a request, and once more when the connection breaks or the server is busy. A write has a request id, so that it is done once.
+        """Send a request, and once more if the connection breaks or the server is busy. A write has a request id, so that it is executed once.
 
-        Raises EngineError when there is no answer; the message states whether something may have been written.
+        Raise EngineError if there is no answer; the message states whether something may have been written.
         """
         own = ""
         if write:
@@ -273,7 +273,7 @@ class ServerConnection:
                         f"the connection to {self.url} broke: {error}.{_unsure(write)}",
                         outcome=_outcome(write, sent),
                     ) from None
-            except BaseException:  # an unread answer would be taken for that of the next request
+            except BaseException:  # an unread answer would be taken for the next request's
                 self._drop()
                 raise
         raise AssertionError
@@ -306,7 +306,7 @@ def _outcome(write: bool, sent: bool) -> Outcome | None:
 
 
 def _unsure(write: bool) -> str:
-    """The sentence about a write without an answer."""
+    """Return the sentence about a write without an answer."""
     if not write:
         return ""
     return " Whether it was written is not known: look with changes() or by its id, before you do it again."

@@ -1,4 +1,4 @@
-"""The types of arguments and answers as JSON Schema, made by pydantic; the answers are as `codec.plain` writes them."""
+"""Describes the types of arguments and answers as JSON Schema, by pydantic. Answers are described as `codec.plain` writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IN_COMPONENTS = "#/components/schemas/{model}"
 def record(
     properties: Mapping[str, Schema], needed: Iterable[str] = (), words: str = "", *, closed: bool = False
 ) -> dict[str, Any]:
-    """Return the schema of an object. `needed`: those of its properties that it must have; `closed`: it has no others."""
+    """Return the schema of an object. `needed`: the required properties; `closed`: there are no others."""
     found: dict[str, Any] = {"type": "object"}
     if words:
         found["description"] = words
@@ -30,7 +30,7 @@ def record(
 
 
 def one_of(each: Iterable[Schema]) -> dict[str, Any]:
-    """Return the schema of what is of any of several."""
+    """Return the schema of a value that fits at least one of several schemas."""
     found: list[Schema] = []
     for one in each:
         found += [part for part in one.get("anyOf", [one]) if part not in found]
@@ -42,7 +42,7 @@ def one_of(each: Iterable[Schema]) -> dict[str, Any]:
 
 
 class PlainJsonSchema(GenerateJsonSchema):
-    """Describes types as the store writes them, and shorter than pydantic does: without titles."""
+    """Describes types as the store writes them, and more briefly than pydantic: without titles."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -88,17 +88,17 @@ class PlainJsonSchema(GenerateJsonSchema):
         return self._in_places([one["schema"] for one in schema["arguments_schema"]["arguments_schema"]])
 
     def _in_places(self, each: Sequence[Any]) -> JsonSchemaValue:
-        """Describe a list with a value of its own kind at each place, in words that older clients know too."""
+        """Describe a list with its own schema for each position, in keywords that older clients know too."""
         items = one_of(map(self.generate_inner, each))
         return {"type": "array", "items": items, "minItems": len(each), "maxItems": len(each)}
 
 
 Described = tuple[Any, JsonSchemaMode, TypeAdapter[Any]]
-"""A type to describe: its key, whether values come in (`validation`) or go out (`serialization`), and the type."""
+"""A type to describe: its key, the direction of its values (`validation`: in, `serialization`: out), and its adapter."""
 
 
 def described(types: Iterable[Described]) -> tuple[dict[Any, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Return the schemas of types by their keys, and those of the records they refer to by name, as components of an OpenAPI document."""
+    """Return the schemas of types by key, and the records they refer to by name, as components of an OpenAPI document."""
     inputs = [(key, mode, adapter.core_schema) for key, mode, adapter in types]
     generator = PlainJsonSchema(by_alias=True, ref_template=_IN_COMPONENTS)
     found, records = generator.generate_definitions(inputs)
@@ -120,7 +120,7 @@ def schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     return adapter.json_schema(schema_generator=PlainJsonSchema)
 
 
-# ---- answers that are no records ----------------------------------------------------------------
+# ---- answers that are not records -------------------------------------------------------------
 
 _TEXTS: Schema = {"type": "array", "items": TEXT}
 _RECORDS: Schema = {"type": "array", "items": OBJECT}

@@ -1,9 +1,4 @@
-"""Spans of OpenTelemetry for what is asked of a memory and written into it, by the conventions for generative AI (`gen_ai.memory.*`), with the coordinate.
-
-A span is made for each call that comes from outside, by whatever interface: in Python, over HTTP, by an agent, on the command line. What a call calls itself
-has none of its own. Nothing is done before `instrument()` or without a provider, and nothing of what is stored is in a span unless `content=True`.
-Source: the semantic conventions for generative AI, 0.1.0.
-"""
+"""Makes OpenTelemetry spans of reads and writes of a memory, by the conventions for generative AI (`gen_ai.memory.*`), with coordinates."""
 
 from __future__ import annotations
 
@@ -39,22 +34,22 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "update_memory": ("revise", "amend", "supersede", "confirm", "touch", "resolve", "fold", "undo"),
     "delete_memory": ("retract", "end", "unlink", "erase", "evict"),
 }  # fmt: skip
-"""Which calls are which operation of the conventions."""
+"""By operation of the conventions: the calls that perform it."""
 _OPERATION = {name: operation for operation, names in OPERATIONS.items() for name in names}
 _BY_ID = ("id", "node_id", "old")
 _QUERY = ("query", "text", "question", "cypher")
-_MOST = 100  # records whose content is kept
+_MOST = 100  # the most records whose content is in a span
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
 _patched: list[tuple[type, str, Any]] = []
 _turn = threading.Lock()
 
 
 def instrument(provider: TracerProvider | None = None, *, content: bool = False) -> None:
-    """Have spans made from now on in this process. `provider`: of the tracer; that of OpenTelemetry otherwise, as it is when a span begins.
+    """Start to make spans in this process. `provider`: the tracer's (default: OpenTelemetry's, read when a span begins).
 
-    `content`: what is asked and what is found and written goes into the spans too.
+    `content`: include queries, results and written records in the spans.
     """
-    import_module("graphstore.remote.remote")  # all classes of stores are known then
+    import_module("graphstore.remote.remote")  # this loads all classes of stores
     tracer = trace.get_tracer("graphstore", tracer_provider=provider)
     spans = _Spans(tracer, content=content)
     with _turn:
@@ -67,13 +62,13 @@ def instrument(provider: TracerProvider | None = None, *, content: bool = False)
 
 
 def uninstrument() -> None:
-    """Have no more spans made."""
+    """Stop making spans."""
     with _turn:
         _take_back()
 
 
 def to_file(path: str | Path) -> TracerProvider:
-    """A provider that appends each span to a file as a line of OTLP/JSON, which `otlp.import_otlp` and the Collector read."""
+    """Return a provider that appends each span to a file as a line of OTLP/JSON, which `otlp.import_otlp` and the Collector read."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider as Provider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -104,7 +99,7 @@ class _Spans:
         self._tracer, self._content = tracer, content
 
     def around(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A method with a span around each call from outside."""
+        """Return a method with a span around each call from outside."""
 
         @wraps(method)
         def called(reader: Any, *args: Any, **kwargs: Any) -> Any:
@@ -122,7 +117,7 @@ class _Spans:
         kwargs: Mapping[str, Any],
         call: Callable[[], Any],
     ) -> Any:
-        """Run a function of a module within a span."""
+        """Run a function of a room within a span."""
         if _inside.get() or name not in _OPERATION:
             return call()
         return self._called(name, reader, args[1:], kwargs, call)
@@ -194,7 +189,7 @@ def _outermost() -> Iterator[None]:
 
 
 def _place(reader: Any) -> dict[str, Any]:
-    """Which memory it is."""
+    """Return the attributes that identify the memory."""
     connection = getattr(reader, "_line", None) if isinstance(reader, Elsewhere) else None
     if connection is not None:
         _, host, port, _ = connection._place
@@ -205,7 +200,7 @@ def _place(reader: Any) -> dict[str, Any]:
 
 
 def _records(found: Any) -> Sequence[Any]:
-    """The things of an answer."""
+    """Return the records of an answer."""
     if found is None:
         return ()
     for name in ("hits", "nodes", "current", "messages", "events"):

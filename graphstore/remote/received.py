@@ -1,4 +1,4 @@
-"""Reads the arguments of a call from JSON or from a query string, and refuses those that are none in the words of the store's own checks."""
+"""Reads the arguments of a call from JSON or from a query string. It refuses invalid ones with the messages of the store's own checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphstore.values.vocabulary import strength_of
 
 
 def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call as its function takes them, from JSON. Raises InvalidError naming an unknown or a missing one, with those allowed."""
+    """Return the arguments of a call as its function expects them, from JSON. Raise InvalidError for an unknown or missing one."""
     checked = dict(args)
     names = call.parameters.keys()
     if call.any == "params" and "tagged" in checked:
@@ -38,7 +38,7 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _untagged(message: Any) -> Any:
-    """The parameters of a query as a client of ours writes them. Raises InvalidError for what it does not."""
+    """Return the parameters of a query from the tagged form that a client sends. Raise InvalidError for any other form."""
     try:
         found = codec.untagged(message)
         an_object("params", found)
@@ -50,7 +50,7 @@ def _untagged(message: Any) -> Any:
 
 
 def an_object(name: str, value: Any) -> None:
-    """Raise InvalidError for what is no JSON object."""
+    """Raise InvalidError for a value that is not a JSON object."""
     if not isinstance(value, dict):
         raise InvalidError(f"{name} {brief(value)} is no JSON object. Give a dict with text keys.")
 
@@ -59,7 +59,7 @@ def an_object(name: str, value: Any) -> None:
 
 
 def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The arguments of a call from a query string: a name that is repeated is a list; numbers, booleans and objects by the parameter's annotation."""
+    """Return the arguments of a call from a query string. A repeated name is a list; numbers, booleans and objects follow the parameter's annotation."""
     found: dict[str, list[str]] = {}
     for name, text in pairs:
         found.setdefault(name, []).append(text)
@@ -106,13 +106,13 @@ def _number(text: str, name: str, kind: type[int] | type[float]) -> int | float:
     return found
 
 
-_DIGITS = 400  # of the longest number that is read: 1e308 written out has fewer
+_DIGITS = 400  # characters of the longest number that is read; 1e308 written out has fewer
 
 # ---- refusing --------------------------------------------------------------------------------------
 
 
 def _refuse(call: Call, name: str, value: Any, error: Exception) -> NoReturn:
-    """Raise InvalidError for an argument: in the words of the store's own checks where it is of another type, else with the reason."""
+    """Raise InvalidError for an argument: with the message of the store's own check if its type is wrong, else with the reason."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         own = first.get("ctx", {}).get("error")
@@ -149,7 +149,7 @@ def _refuse_type(name: str, value: Any, schema: Schema) -> NoReturn:
 
 
 _OWN_CHECKS: Mapping[str, Callable[[Any], object]] = {"strength": strength_of}
-"""Checks of the store that say more of an argument than its type does."""
+"""Checks of the store that give a better message than the type of an argument does."""
 
 
 def _given(words: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """A store in another process, reached over HTTP: the same reads and verbs, each sent to the server that holds it.
 
-Nothing is cached here: every answer is the server's. A verb is called by its name (see `calls.py`); arguments that cannot be sent are refused here.
+Nothing is cached here: every answer is the server's. A verb is called by its name (see `calls.py`). Arguments that cannot be sent are refused here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 READ_ONLY = "the store is open read only. Open it with read_only=False to write."
 _ASK = "Ask nodes, events, inspect or query: the server answers them."
 TOKEN = "GRAPHSTORE_TOKEN"
-"""The environment's variable for the token."""
+"""The environment variable for the token."""
 
 
 class NotHere(InvalidError, AttributeError):
@@ -94,7 +94,7 @@ class Remote(registry.Elsewhere):
     # ------------------------------------------------------------------ asking
 
     def _at(self) -> dict[str, str]:
-        """The coordinate to read at, apart from the branch."""
+        """Return the coordinate to read at, without the branch."""
         return {}
 
     def _names(self) -> list[Snapshot]:
@@ -126,7 +126,7 @@ class Remote(registry.Elsewhere):
         return value
 
     def _download(self, call: Call, target: str, given: dict[str, Any], names: frozenset[str]) -> Any:
-        """Have a file or folder written on this side, from what the server answers."""
+        """Write a file or folder on this side from the server's answer."""
         (place,) = (Path(given.pop(name)) for name in names)
         if place.suffix in (".pb", ".binpb", ".bin") and call.name == "otlp.export_otlp":
             traces = self._ask("otlp.traces_data", (), {})
@@ -151,7 +151,7 @@ class Remote(registry.Elsewhere):
         kind: str = "application/json",
         **more: str,
     ) -> Reply:
-        """Send a request and return the answer. Raises the error that the server answers with."""
+        """Send a request and return the answer. Raise the error that the server answers with."""
         query = {} if write else self._at()
         if self._branch is not None:
             query["branch"] = self._branch
@@ -195,7 +195,7 @@ class Remote(registry.Elsewhere):
         return self._ask("changes_to", (self._place_of(other),), {})
 
     def _place_of(self, other: Any) -> Any:
-        """Another view of this store, or the name of a branch, as an argument."""
+        """Return another view of this store, or the name of a branch, as an argument."""
         if isinstance(other, str):
             return other
         if not isinstance(other, Remote) or other._line is not self._line:
@@ -203,7 +203,7 @@ class Remote(registry.Elsewhere):
         return other._named_as()
 
     def _named_as(self) -> dict[str, Any]:
-        """This, as an argument of a call."""
+        """Return this view or store as an argument of a call."""
         return {**self._at(), "branch": self._branch}
 
     def _repr_html_(self) -> str:
@@ -228,7 +228,7 @@ def _good(reply: Reply, line: ServerConnection) -> Reply:
 
 
 def _forwarding(name: str, original: Any) -> Any:
-    """A method or property that calls the server, with the documentation and the signature of the original."""
+    """Return a method or property that calls the server, with docstring and signature of the original."""
     if isinstance(original, property):
 
         def value(self: Remote) -> Any:
@@ -244,7 +244,7 @@ def _forwarding(name: str, original: Any) -> Any:
 
 
 def _forwards(cls: type) -> type:
-    """Have every call that the class itself does not answer forwarded."""
+    """Forward every call that the class itself does not answer."""
     for name in dir(cls):
         if name in contract.NAMES and not any(
             name in vars(base) for base in cls.__mro__[:-1] if issubclass(base, Remote)
@@ -254,7 +254,7 @@ def _forwards(cls: type) -> type:
 
 
 def _documented_as(original: Callable[..., Any]) -> Callable[[F], F]:
-    """A method with the documentation of the original."""
+    """Return a decorator that copies the docstring of the original."""
 
     def mark(method: F) -> F:
         return update_wrapper(method, original)  # type: ignore[return-value]
@@ -280,11 +280,11 @@ class RemoteView(Remote, View):
         return self._valid, self._tx
 
     def _at_each(self, *_: Any) -> None:
-        """Each view is asked where the store is."""
+        """Do nothing: each view is read at the server."""
 
     @property
     def at(self) -> Coordinate:
-        """The coordinate of these answers."""
+        """Return the coordinate of these answers."""
         valid, tx = self.coordinate()
         return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
 
@@ -324,7 +324,7 @@ class RemoteCounterfactual(RemoteView):
 
 
 class _Served(Remote, Store):
-    """The methods that a remote store and its branches share."""
+    """Holds the methods that a remote store and its branches share."""
 
     @_documented_as(Store.without)
     def without(self, **omitted: Any) -> Any:
@@ -358,7 +358,7 @@ class _Served(Remote, Store):
         return None if self._line.written is None else moment(self._line.written)
 
     def _forked(self, name: str, at: View | None, tx: TimeLike | None, reason: str | None) -> BranchInfo:
-        """The new branch that begins from this line."""
+        """Return the new branch that begins from this line."""
         if at is not None:
             if tx is not None:
                 raise InvalidError("at= and tx= mean the same thing. Give one of them.")
@@ -387,7 +387,7 @@ class _Served(Remote, Store):
     def recipe(
         self, name: str, *, valid: TimeLike | None = None, tx: TimeLike | None = None, **params: Any
     ) -> Any:
-        return super().recipe(name, valid=valid, tx=tx, **params)  # a query, typed as one
+        return super().recipe(name, valid=valid, tx=tx, **params)  # a query, with the same result type
 
     def _view(self, at: Coordinate) -> RemoteView:
         return RemoteView(self._line, self._branch, instant(at.valid), instant(at.tx))
@@ -422,7 +422,7 @@ class _Served(Remote, Store):
             yield self
         except BaseException:
             local.held = None
-            with contextlib.suppress(GraphStoreError):  # it has ended already, or its server is gone
+            with contextlib.suppress(GraphStoreError):  # it has already ended, or its server is gone
                 self._post(f"/transaction/{token}/abort", b"", write=True)
             raise
         finally:
@@ -549,7 +549,7 @@ class RemoteStore(_Served, GraphStore):
 
 
 def _asked_until_decided(ask: Callable[[Any], Merge], decide: Any) -> Merge:
-    """A merge through a server; where `decide` is a function, asked again with its decisions until it has none more."""
+    """Merge through a server. If `decide` is a function, repeat the merge with its decisions until it has no more."""
     if not callable(decide):
         return ask(decide)
     decided: dict[str, str] = {}
@@ -562,7 +562,7 @@ def _asked_until_decided(ask: Callable[[Any], Merge], decide: Any) -> Merge:
 
 
 def _table(rows: Any) -> Any:
-    """Rows as an Arrow table where they are one, or a DataFrame; else as a list."""
+    """Return rows as an Arrow table if they are one or a polars DataFrame, else as a list."""
     if hasattr(rows, "to_arrow") and not hasattr(rows, "to_pylist"):  # polars
         return rows.to_arrow()
     if hasattr(rows, "schema") and hasattr(rows, "to_pylist"):
@@ -585,7 +585,7 @@ def _decided_by(
     conflicts: tuple[MergeConflict, ...],
     before: Mapping[str, str],
 ) -> dict[str, str]:
-    """A function's decisions on new conflicts, by id."""
+    """Return a function's decisions on new conflicts, by id."""
     found: dict[str, str | None] = {}
     for conflict in conflicts:
         if conflict.decision is None and conflict.id not in before:
@@ -673,10 +673,10 @@ def connect(
     read_only: bool = False,
     timeout: float | None = None,
 ) -> RemoteStore:
-    """The store that a server at this address holds; of several addresses, with commas, the first that answers, and the next once that does not. `token`: what lets you
-    in (default: the environment's GRAPHSTORE_TOKEN), one for all of them, or with commas one for each. `timeout` in seconds.
+    """Connect to the store that a server holds. Of several addresses, with commas, use the first that answers, and move on when it stops answering.
 
-    Raises EngineError when no server answers there, InvalidError for an unknown token.
+    `token`: grants access (default: the environment's GRAPHSTORE_TOKEN); one for all addresses, or with commas one for each. `timeout` is in seconds.
+    Raise EngineError if no server answers, InvalidError for an unknown token.
     """
     urls = url.split(",")
     tokens = (token or os.environ.get(TOKEN) or "").split(",")
@@ -687,7 +687,7 @@ def connect(
     line = ServerConnection(urls[0], tokens[0], timeout, in_turn(urls, tokens) if len(urls) > 1 else None)
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
-        store.path  # noqa: B018  # read at once: a wrong token is reported here, and the folder is known after the connection is closed
+        store.path  # noqa: B018  # reads it now: a wrong token is reported here, and the folder stays known after the connection is closed
     except BaseException:
         line.close("the store was not opened.")
         raise
