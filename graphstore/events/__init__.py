@@ -1,4 +1,4 @@
-"""The event log: reports, the recorder, recurrences, correlation, regressions, the timeline. It knows nothing of sessions and of the doors."""
+"""The event log: reports, the recorder, recurrences, correlation, regressions, the timeline. It imports neither sessions nor any interface."""
 
 from __future__ import annotations
 

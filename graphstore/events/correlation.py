@@ -1,4 +1,4 @@
-"""Which events may have led to which, by how near they lie in time. Pure: what it finds are hypotheses, each with its basis."""
+"""Finds events that may have led to others, by how close in time they are. It is pure: its results are hypotheses, each with its reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pair = tuple[str, str, str]  # source, kind, target
 
 
 class Happening(NamedTuple):
-    """An event as correlation sees it: its occurrences in order, and how long it has been quiet since the last of them."""
+    """An event for correlation: its occurrences in order, and the quiet time since the last of them."""
 
     id: str
     type: str
@@ -26,7 +26,7 @@ class Happening(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """A link that may be inferred: `source kind target` from `valid_from` on, and what it rests on."""
+    """A link that may be inferred: `source kind target`, valid from `valid_from`, with its reason."""
 
     source: str
     kind: str
@@ -42,11 +42,11 @@ def correlate(
     correlation: timedelta = CORRELATION,
     reload: timedelta = RELOAD,
 ) -> list[Proposal]:
-    """The inferred links among events: a regression soon after a deploy, an error that went with one.
+    """Return the inferred links among events: a regression soon after a deploy, and an error that ended with a deploy.
 
-    A regression at most `correlation` after a deploy (a change of resources is one): `caused_by`. An error whose last occurrence lies at
-    most `reload` from a deploy, before or after, when both have been quiet for `reload`: `resolved_by`, from the later of the two on. One that
-    was seen several times, and after the deploy alone, began with it: no link. Both windows are closed. A pair in `linked` is joined already, however, and gets nothing.
+    A regression at most `correlation` after a deploy (also a change of resources) is `caused_by` it. An error is `resolved_by` a deploy if its last
+    occurrence is at most `reload` before or after it, and both have been quiet for `reload`; the link is valid from the later of the two. An error with
+    several occurrences, all after the deploy, began with it and gets no link. Both windows include their ends. Pairs in `linked` are skipped.
     """
     known = list(happenings)
     deploys = [each for each in known if each.type == "deploy"]
@@ -92,7 +92,7 @@ def _seconds(length: int) -> str:
 
 
 def microseconds(window: timedelta, what: str) -> int:
-    """The length of a window in microseconds. Raises InvalidError for what is no timedelta, or a negative one."""
+    """Return the length of a window in microseconds. Raise InvalidError unless it is a timedelta of 0 or more."""
     if not isinstance(window, timedelta) or window < timedelta(0):
         raise InvalidError(
             f"{what} {window!r} is no length of time. Give a timedelta, such as timedelta(seconds=30)."
@@ -101,21 +101,21 @@ def microseconds(window: timedelta, what: str) -> int:
 
 
 class Activity:
-    """When a user was browsing, by the instants that are noted: the time between two of them counts, unless `active` is false."""
+    """Records when a user was browsing, from noted instants. The time between two of them counts, unless `active` is false."""
 
     def __init__(self, latest: Instant | None = None, stretches: Iterable[Iterable[Instant]] = ()) -> None:
         self._stretches = [list(each) for each in stretches]
         self._latest = latest
         self.seen: Instant = BEGINNING
-        """The latest instant there was, though nobody knows whether a user was browsing."""
+        """The latest instant of any observation, even if it is unknown whether a user was browsing."""
 
     @property
     def latest(self) -> Instant:
-        """The latest instant noted."""
+        """Return the latest instant noted."""
         return max(self.seen, BEGINNING if self._latest is None else self._latest)
 
     def note(self, at: Instant, active: bool = True, gap: int | None = None) -> None:
-        """It is `at`. An instant earlier than the latest adds nothing, and neither does one more than `gap` microseconds later."""
+        """Note an instant. One earlier than the latest adds no time, and neither does one more than `gap` microseconds later."""
         before = self._latest
         if before is not None and at <= before:
             return
@@ -128,7 +128,7 @@ class Activity:
             self._stretches.append([before, at])
 
     def since(self, begin: Instant) -> int:
-        """Microseconds of activity from an instant on."""
+        """Return the microseconds of activity since an instant."""
         length = 0
         for start, stop in reversed(self._stretches):
             if stop <= begin:
@@ -137,7 +137,7 @@ class Activity:
         return length
 
     def kept(self, least: int) -> list[Any]:
-        """The latest instant and the last stretches, of at least so many microseconds together: from these one like it is made."""
+        """Return the latest instant and the last stretches with at least `least` microseconds together: arguments for an equal Activity."""
         found: list[list[Instant]] = []
         for stretch in reversed(self._stretches):
             if least <= 0:

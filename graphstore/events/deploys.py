@@ -1,4 +1,4 @@
-"""What says that a new build is out: the bundles a page loads, and what a CI service reports. Pure: no store and no clock."""
+"""Detects deploys from the bundles that a page loads, and from the payloads of CI services. It is pure: no store and no clock."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ENTRIES = frozenset(
     "main app index runtime vendor vendors bundle framework polyfill polyfills client entry style styles site webpack common commons".split()
 )
 _LAZY = frozenset({"chunk", "chunks", "lazy", "async", "prefetch"})
-_BUILDS = frozenset({"v", "ver", "version", "h", "hash", "rev", "build"})  # of a query
+_BUILDS = frozenset({"v", "ver", "version", "h", "hash", "rev", "build"})  # names of query parameters
 _NUMBER = re.compile(r"(?<=[.\-_])\d+(?=\.\w)")
 _FOLDER = re.compile(
     r"(?<=/)(?:v?\d+(?:\.\d+)*|(?=[a-f]{0,40}\d)[0-9a-f]{7,64}|(?=[\w-]{0,20}\d)[\w-]{20,22})(?=/)"
 )
-_KEPT = 16  # versions of a bundle
+_KEPT = 16  # versions kept of a bundle
 _AWAY = 3_600_000_000
-"""Microseconds: an older version is a way back where the newer one was not seen for so long."""
+"""Microseconds. An older version is a rollback if the newer one was not seen for this long."""
 _ELSEWHERE = ("zen", "workflow_run", "workflow_job", "check_run", "check_suite", "pull_request", "issue", "commits")  # fmt: skip
 
 _SEGMENT = re.compile(
@@ -40,24 +40,24 @@ _TAIL = re.compile(r"(?<=[.\-_])(?=[\w-]*[A-Z\d])[\w-]{8,12}(?=\.\w+\Z)")
 
 Bundles = dict[str, str]  # name without its version -> version
 Versions = dict[str, list[list[Any]]]
-"""Name -> versions, the newest last, each with since when it is known and when it was seen last; and True where it was wrongly taken for a way back."""
+"""Maps a name to versions, newest last. Each has the instants when it was first and last seen, and True if it was wrongly taken for a rollback."""
 
 
 def is_code(url: str) -> bool:
-    """Whether a URL is that of a script or a stylesheet, by its path."""
+    """Return True if the path of a URL is that of a script or stylesheet."""
     return re.split("[?#]", url, maxsplit=1)[0].lower().endswith(CODE)
 
 
 def route(page: str) -> str:
-    """A page without query, fragment and the ids in its path: what loads the same bundles."""
+    """Return a page without query, fragment and ids in its path. Pages with one route load the same bundles."""
     return _SEGMENT.sub("*", re.split("[?#]", page, maxsplit=1)[0]) or page
 
 
 def bundles(
     urls: Iterable[str], page: str | None = None, entries: bool = True, known: Container[str] = ()
 ) -> Bundles:
-    """The bundles of the page's own hosts by their names without a hash. What has several versions in one list is left out, and with `entries` what
-    is loaded lazily, by its name. `known`: names seen before; what has one of these but for its end has a hash there, though it looks like a word."""
+    """Return the bundles of the page's own hosts, by names without hashes. A bundle with several versions in the list is left out; with `entries`
+    also one with a name of a lazily loaded file. `known`: names seen before; a word-like ending of such a name counts as a hash."""
     found: dict[str, set[str]] = {}
     for host, name, version in _own(map(_parts, filter(is_code, urls)), page):
         if not version and (tail := _TAIL.search(name)) and host + _TAIL.sub("*", name) in known:
@@ -68,7 +68,7 @@ def bundles(
 
 
 def _parts(url: str) -> tuple[str, str, str]:
-    """The host, the name without hashes and numbers of builds, and these."""
+    """Return the host, the name without hashes and build numbers, and these."""
     try:
         split = urlsplit(url)
     except ValueError:
@@ -89,7 +89,7 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 def _own(parts: Iterable[tuple[str, str, str]], page: str | None) -> list[tuple[str, str, str]]:
-    """Those of the page's own domain; where the page says none, or nothing is of it, those of the hosts that most are of."""
+    """Return the parts of the page's own domain; if the page names none, or none belongs to it, those of the most frequent hosts."""
     known = list(parts)
     domain = ".".join(_parts(page)[0].split(":")[0].split(".")[-2:]) if page else ""
     own = [each for each in known if not each[0] or each[0].split(":")[0].endswith(domain)] if domain else []
@@ -109,13 +109,13 @@ def _is_entry(name: str) -> bool:
 
 
 class BundlesSeen(NamedTuple):
-    """What a list of resources says: whether it is another build than before, and what is known of the page and of all bundles now."""
+    """Holds the result of a list of resources: whether it is a new build, and the known bundles of the page and versions of all bundles."""
 
     is_deploy: bool
     page: Bundles
     versions: Versions
     replaced: Bundles = {}
-    """On a way back: the newer versions that it replaced."""
+    """On a rollback: the newer versions that it replaced."""
 
 
 def compare_bundles(
@@ -129,11 +129,11 @@ def compare_bundles(
     settled: int,
     deployed: Instant = BEGINNING,
 ) -> BundlesSeen:
-    """What the bundles of a page say, beside those it had before. `same`: it surely is the same page; `deployed`: when bundles last said that a build is out.
+    """Compare the bundles of a page with those it had before. `same`: it is certainly the same page; `deployed`: when bundles last showed a deploy.
 
-    A deploy: of the bundles it had, at least `share` have another version, and one of these was never seen on any page, while the version before it was
-    seen since the last deploy: what was seen before that alone only catches up with it, as the bundle of a route does that nobody came to. A list with
-    an older version is that of an old tab and teaches nothing; it is a way back where the newer one was not seen for an hour.
+    It is a deploy if at least `share` of its bundles have another version, and one of these is new on all pages while its previous version was seen
+    since the last deploy. A bundle last seen before that only catches up, like one of a route that nobody visited. A list with an older version comes
+    from an old tab and is ignored; it is a rollback if the newer version was not seen for an hour.
     """
     versions = {name: [list(each) for each in kept] for name, kept in known.items()}
     older = _older(now, versions)
@@ -158,7 +158,7 @@ def compare_bundles(
 
 
 def teach(versions: Versions, now: Bundles, at: Instant, deployed: Instant, settled: int) -> None:
-    """Note the versions of a list as the newest, seen now; to the half of `settled`, so that not every list is a change."""
+    """Record the versions of a list as the newest. Times are updated only after half of `settled`, so that not every list is a change."""
     for name, version in now.items():
         kept = versions.setdefault(name, [])
         entry = next((each for each in kept if each[0] == version), None)
@@ -170,7 +170,7 @@ def teach(versions: Versions, now: Bundles, at: Instant, deployed: Instant, sett
 
 
 def put_back(before: Versions, replaced: Bundles) -> Versions:
-    """The versions before a way back that was none: all but what it replaced are those of old tabs from now on, and no way back again."""
+    """Return the versions from before a false rollback. From now on, all but what it replaced count as old tabs and never as a rollback."""
     return {
         name: [[*each[:3], True] for each in kept[:-1]] + kept[-1:] if name in replaced else kept
         for name, kept in before.items()
@@ -178,25 +178,25 @@ def put_back(before: Versions, replaced: Bundles) -> Versions:
 
 
 def _older(now: Bundles, versions: Versions) -> set[str]:
-    """The bundles of which a newer version than this one is known."""
+    """Return the bundles for which a newer version is known."""
     earlier = {name: [each[0] for each in versions.get(name, ())[:-1]] for name in now}
     return {name for name, version in now.items() if version in earlier[name]}
 
 
 def _is_left(kept: list[list[Any]], version: str, at: Instant, deployed: Instant) -> bool:
-    """Whether the newest version of a bundle was seen since the last deploy, and not for so long that this older one is a way back."""
+    """Return True if this older version is a rollback: the newest one was seen since the last deploy, but not recently."""
     tab = any(each[0] == version and True in each[3:] for each in kept)
     return not tab and deployed <= _seen(kept[-1]) <= at - _AWAY
 
 
 def _seen(entry: list[Any]) -> Instant:
-    """When a version was seen last."""
+    """Return when a version was last seen."""
     last: Instant = entry[2] if len(entry) > 2 else entry[1]
     return last
 
 
 def changed_resources(added: list[str], removed: list[str]) -> str:
-    """The sentence of a deploy that the resources of a page imply."""
+    """Return the description of a deploy that changed resources of a page imply."""
     parts = []
     for word, urls in (("added", added), ("removed", removed)):
         if urls:
@@ -206,11 +206,11 @@ def changed_resources(added: list[str], removed: list[str]) -> str:
     return f"Resources changed: {', '.join(parts)}"
 
 
-# ---------------------------------------------------------------- what a CI service reports
+# ---------------------------------------------------------------- payloads of CI services
 
 
 class Delivery(NamedTuple):
-    """What a payload says of a deploy: its id and instant, if it says them, and how it is: `done`, `announced`, `failed`, or `none` of these."""
+    """Holds what a payload states of a deploy: its id and instant, if any, and its state: `done`, `announced`, `failed`, or `none` of these."""
 
     id: str | None
     at: TimeLike | None
@@ -219,7 +219,7 @@ class Delivery(NamedTuple):
 
 
 def delivery(payload: Json) -> Delivery:
-    """A payload as GitHub (`deployment`, `deployment_status`) or GitLab (`deployment`) sends it, or a plain one."""
+    """Read a payload of GitHub (`deployment`, `deployment_status`) or GitLab (`deployment`), or a plain one."""
     deployment, status = payload.get("deployment"), payload.get("deployment_status")
     if isinstance(deployment, dict):
         return _github(payload, deployment, status if isinstance(status, dict) else None)
@@ -289,7 +289,7 @@ def _said(fields: Mapping[str, Any]) -> Json:
 
 
 def deploy_description(payload: Json) -> str:
-    """The description of a deploy that a webhook reported: `Deployed 1a2b3c4 (main) to production by ana`."""
+    """Return the description of a deploy that a webhook reported: `Deployed 1a2b3c4 (main) to production by ana`."""
     status = _text(payload, "status")
     parts = ["Deployed" if not status or status.lower() in _WENT_WELL else f"Deploy {status}:"]
     sha = _text(payload, "sha") or _text(payload, "commit")
@@ -305,7 +305,7 @@ def deploy_description(payload: Json) -> str:
 
 
 def _text(payload: Json, name: str) -> str:
-    """A field in words, empty when it says nothing. What is an object is known by its own sha, name or id."""
+    """Return a field as text, empty if it has no value. An object is represented by its sha, name, login or id."""
     value = payload.get(name)
     if isinstance(value, dict):
         value = next((value[key] for key in ("sha", "name", "login", "id") if value.get(key)), None)
@@ -313,7 +313,7 @@ def _text(payload: Json, name: str) -> str:
 
 
 def _timestamp(value: Any) -> TimeLike:
-    """The instant in a payload: ISO text, or seconds since 1970."""
+    """Return the instant in a payload: ISO text, or seconds since 1970."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             return EPOCH + timedelta(seconds=value)

@@ -1,4 +1,4 @@
-"""What one fingerprint took for one event: its occurrences, and telling them apart by hand where they are several things."""
+"""Lists the occurrences of an event that one fingerprint merged, and splits them into several events on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphstore.write.recording import TOLD_APART
 
 
 class _Apart(NamedTuple):
-    """One of the new events, and when it happened."""
+    """One of the new events, and its instants."""
 
     id: str
     at: tuple[datetime, ...]
@@ -74,7 +74,7 @@ def tell_apart(store: Store, id: str, *, reason: str) -> list[Event]:
 
 
 def _recorded(store: Store, event: Event, said: Sequence[Json], reason: str) -> _Apart:
-    """The event of one text, with all its occurrences."""
+    """Record the event of one text, with all its occurrences."""
     first = said[0]
     print = digest(event.type, first["description"], first["source"])
     shared: Any = {"origin": event.origin, "agent": event.agent, "fingerprint": print}
@@ -87,7 +87,7 @@ def _recorded(store: Store, event: Event, said: Sequence[Json], reason: str) -> 
 
 
 def _carry(store: Store, event: Event, link: Link, apart: Sequence[_Apart]) -> None:
-    """Give a link of the event to those that had happened when it began, or to the first."""
+    """Copy a link of the event to the new events that had occurred when it began, or to the first."""
     began = [each for each in apart if each.at[0] <= link.valid_from] or apart[:1]
     names = ("reason", "strength", "confidence", "created_by", "valid_to")
     same = {name: getattr(link, name) for name in names}

@@ -1,7 +1,7 @@
-"""What a server sees of a browser, made into events: errors, measurements, lists of resources, deploys, and the time that passes.
+"""Turns observations of a browser into events: errors, measurements, lists of resources, deploys, and passing time.
 
-The recorder never sleeps and reads no clock of its own: every call has an instant, or takes the store's now. Decisions are in
-the pure functions of `regressions` and `correlation`; it only writes their results, each observation as one transaction.
+The recorder never sleeps and has no clock of its own: every call has an instant, or uses the store's now. The pure functions of
+`regressions` and `correlation` decide; the recorder only writes their results, each observation as one transaction.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from graphstore.view.sight import Sight
 from graphstore.write.recording import occur
 
 SETTING = "recorder"
-"""What the settings begin with in which a store keeps what its recorders know."""
+"""The prefix of the settings in which a store keeps the state of its recorders."""
 _CLOCK, _WATCHED, _CREDITS, _VERSIONS, _DEPLOYS, _SEEN, _BACK = (
     f"{SETTING} {what}"
     for what in ("clock", "errors", "credits", "bundles", "deploys", "deployed", "way back")
@@ -72,14 +72,14 @@ NO_WAY_BACK = "the build after it is seen again: it was an old tab"
 
 
 class _Deploy(NamedTuple):
-    """A deploy of the last minutes, with which further signs of it are one."""
+    """A recent deploy. Further signs of the same deploy are merged with it."""
 
     id: str
     at: Instant
     is_told: bool
     """A service reported it."""
     pages: list[str | None]
-    """Those whose bundles changed."""
+    """The pages whose bundles changed."""
     environment: str = ""
 
 
@@ -93,15 +93,13 @@ _observation = registry.method(
 
 
 class Recorder:
-    """Turns raw observations into events of origin `system`, and links them by how near they lie in time.
+    """Turns raw observations into events of origin `system`, and links events that are close in time.
 
-    `correlation`, `reload`: how near a deploy must be to be the suspected cause of a regression, or end of an error. `quiet`: after so much
-    active browsing without it an error is taken to be resolved. `ratio` (0.5: half as much again) and `margin_ms`: how far over its baseline a
-    metric has regressed. `settle`: of how many values a baseline is the median. `idle`: time between two observations that are further apart is
-    no browsing. `rollout`: what is seen and reported of one build within so long is one deploy. `agent`: the author of what is written.
-
-    What it knows between two observations is in the settings of the store, so all recorders of a store know the same, after a restart too. Inside
-    `store.transaction()` it writes into that block.
+    `correlation`, `reload`: how close a deploy must be to be the suspected cause of a regression, or end of an error. `quiet`: active browsing time
+    without an error after which it counts as resolved. `ratio` (0.5: half as much again) and `margin_ms`: how far over its baseline a metric has
+    regressed. `settle`: the number of values whose median is a baseline. `idle`: a longer gap between two observations is not browsing. `rollout`:
+    signs of one build within this time are one deploy. `agent`: the author of what is written. All recorders of a store share their state, which is in
+    the store's settings, even after a restart. Inside `store.transaction()` they write into that block.
     """
 
     def __init__(
@@ -129,7 +127,7 @@ class Recorder:
         self._settle = settle
         self._idle, self._rollout = microseconds(idle, "idle"), microseconds(rollout, "rollout")
         self._activity = Activity()
-        self._found: dict[str, Any] = {}  # what this observation has changed, by its setting
+        self._found: dict[str, Any] = {}  # changes of settings by this observation
         self._settings = {
             "agent": agent, "correlation": correlation, "reload": reload, "quiet": quiet, "ratio": ratio, "margin_ms": margin_ms, "settle": settle,
             "idle": idle, "rollout": rollout,
@@ -294,7 +292,7 @@ class Recorder:
         with self._observing(now, active, None):
             return self._reloaded() + self._quieted()
 
-    # ------------------------------------------------------------------ what follows from them
+    # ------------------------------------------------------------------ consequences
 
     def _regressed(self, metric: Metric, found: Regressed, when: Instant, unit: str) -> Recorded:
         values = {"baseline": found.baseline, "value": found.value, "limit": metric.limit}
@@ -328,7 +326,7 @@ class Recorder:
         return self._resolve(regression, when, description, reason)
 
     def _resolve(self, id: str, at: Instant, description: str, reason: str) -> Recorded:
-        """Record that an event is over since `at`, as far as can be seen."""
+        """Record that an event has been over since `at`, as far as can be seen."""
         recorded = self._record(
             "resolution", description, at, metadata={"resolves": id}, fingerprint=f"resolution of {id}"
         )
@@ -337,7 +335,7 @@ class Recorder:
         return self._now(recorded)
 
     def _correlate(self, when: Instant) -> None:
-        """Link regressions with the deploys just before them, as far as either lies near."""
+        """Link regressions near `when` with the deploys just before them."""
         near = microseconds(self._correlation, "correlation")
         with self._looking() as sight:
             around = self._happenings(sight, ("deploy", "regression"), when - near, when + near)
@@ -347,7 +345,7 @@ class Recorder:
                 self._infer(*proposal)
 
     def _reloaded(self) -> list[Recorded]:
-        """Resolve the active errors that went with a deploy, and link them with it."""
+        """Resolve the active errors that ended with a deploy, and link them with it."""
         active = self._active_errors()
         if not active:
             return []
@@ -376,7 +374,7 @@ class Recorder:
         return correlate(happenings, linked=linked, correlation=self._correlation, reload=self._reload)
 
     def _credit(self, error: str, last: Instant, link: str, resolution: Recorded) -> None:
-        """Remember that an error went with a deploy, until it has been gone for long enough."""
+        """Remember that an error ended with a deploy, until it has been gone for long enough."""
         young = {
             id: each for id, each in self._credits().items() if self._activity.since(each[0]) < self._quiet
         }
@@ -387,7 +385,7 @@ class Recorder:
         return dict(self._setting(_CREDITS) or {})
 
     def _take_back(self, error: str, when: Instant) -> bool:
-        """An error is seen that seemed to be gone with a deploy: when it was gone for less than the quiet time, it had nothing to do with that."""
+        """Retract the resolution by a deploy if the error is seen again within the quiet time. Return True if this was done."""
         credits = self._credits()
         if error not in credits or when <= credits[error][0]:
             return False
@@ -418,8 +416,8 @@ class Recorder:
     def _observing(
         self, at: TimeLike | None, active: bool | None = True, gap: int | None = -1
     ) -> Iterator[Instant]:
-        """One observation: a transaction, or a part of the caller's, and the instant it is about. One that raises teaches nothing. `gap`: the longest
-        time since the last observation that counts as browsing, -1 for `idle`; None for any."""
+        """Open a transaction, or join the caller's, and yield the instant of the observation. If it raises, nothing is recorded.
+        `gap`: the longest time since the last observation that counts as browsing; -1 for `idle`, None for any."""
         store = self._store
         inside = store._open is not None and store._owner == threading.get_ident()
         with store._writer, nullcontext() if inside else store.transaction(author=self._agent):
@@ -439,7 +437,7 @@ class Recorder:
                 if self._found:
                     store.keep_settings("observe", self._found)
 
-    # ------------------------------------------------------------------ what is known between two observations
+    # ------------------------------------------------------------------ state between two observations
 
     def _setting(self, name: str) -> Any:
         return self._found[name] if name in self._found else self._store.setting(name)
@@ -449,7 +447,7 @@ class Recorder:
             self._found[name] = value
 
     def _watched(self) -> list[str]:
-        """The errors that may be active, by when they were seen last."""
+        """Return the errors that may be active, by when they were last seen."""
         known: list[str] | None = self._setting(_WATCHED)
         return self._taken_up(_WATCHED, []) if known is None else known
 
@@ -468,12 +466,12 @@ class Recorder:
         )
 
     def _page(self, page: str | None) -> tuple[dict[str, str], list[str]] | None:
-        """The bundles and the code a page had last."""
+        """Return the bundles and code files that a page had last; None if unknown."""
         known: tuple[dict[str, str], list[str]] | None = self._setting(_of_page(page))
         return known if known is not None or page is not None else self._taken_up(_of_page(None), None)
 
     def _taken_up(self, name: str, absent: Any) -> Any:
-        """What the events of a store say that was written before its recorders kept what they know. It is read once."""
+        """Return a setting derived from the events of a store that is older than these settings. The events are read once."""
         if self._store.setting(_CLOCK) is not None:
             return absent
         known = self._take_up()
@@ -483,7 +481,7 @@ class Recorder:
     # ------------------------------------------------------------------ one deploy and its signs
 
     def _no_way_back(self, now: Bundles, known: Versions, at: Instant) -> Versions:
-        """What is known of the bundles, once a list shows again what a way back replaced: that was an old tab, and no deploy, unless a service reported it."""
+        """Retract a rollback if a list shows again what it replaced: it was an old tab, unless a service reported it. Return the corrected versions."""
         id, replaced, before = self._setting(_BACK) or ("", {}, {})
         if not any(now.get(name) == version for name, version in replaced.items()):
             return known
@@ -494,11 +492,11 @@ class Recorder:
             if link.confidence == "inferred" and link.created_by == "store":
                 self._store.unlink(link.id, reason=NO_WAY_BACK)
         self._store.retract(id, reason=NO_WAY_BACK)
-        self._keep(_SEEN, at)  # what the old tab showed meanwhile names no build
+        self._keep(_SEEN, at)  # what the old tab showed meanwhile identifies no build
         return put_back(before, replaced)
 
     def _recent(self, at: Instant) -> list[_Deploy]:
-        """The deploys of the last minutes: those to production, and the nearest, first."""
+        """Return the recent deploys: production first, then the nearest."""
         known = [_Deploy(*each) for each in self._setting(_DEPLOYS) or ()]
         near = [each for each in known if abs(each.at - at) <= self._rollout and self._stands(each.id)]
         return sorted(near, key=lambda each: (not each.environment.startswith("prod"), abs(each.at - at)))
@@ -511,12 +509,12 @@ class Recorder:
             self._keep(f"{SETTING} deploy {id}", deploy.id)
 
     def _reported(self, id: str) -> Event | None:
-        """The event of a deploy that was reported under that id and stands."""
+        """Return the standing event of a deploy that was reported under this id."""
         known = self._setting(f"{SETTING} deploy {id.removeprefix('deploy_')}") or id
         return self._event(known) if self._store.knows(known) and self._stands(known) else None
 
     def _told_again(self, known: Event, told: Delivery, when: Instant) -> Recorded | None:
-        """A deploy is reported that is known: what was announced has been done, or has failed."""
+        """Handle a further report of a known deploy: an announced one was completed, or failed."""
         if known.metadata.get("state") == "created":
             if told.state == "failed":
                 self._store.retract(known.id, reason=f"the deployment ended with {told.fields.get('state')}")
@@ -529,7 +527,7 @@ class Recorder:
         return Recorded(event=known, is_new=False)
 
     def _once_more(self, id: str, description: str, metadata: Json, at: Instant) -> Recorded:
-        """One more sign of a deploy: an occurrence of its event."""
+        """Add an occurrence to the event of a deploy for a further sign of it."""
         metadata = {**self._event(id).metadata, **metadata}
         with self._store.verb(is_narrow=True) as work:
             occur(work, id, at, {"description": description, "metadata": metadata})
@@ -545,13 +543,13 @@ class Recorder:
     # ------------------------------------------------------------------ looking
 
     def _looking(self) -> AbstractContextManager[Sight]:
-        """The store now; where an observation came from ahead of its clock, then."""
+        """Open the store at its now, or later if an observation was ahead of its clock."""
         return self._store.reading(ahead=self._activity.latest)
 
     def _happenings(
         self, sight: Sight, types: tuple[str, ...], begin: Instant, end: Instant
     ) -> list[Happening]:
-        """The events of these types that happened from `begin` to `end`, both included."""
+        """Return the events of these types that occurred from `begin` to `end`, both included."""
         happened, found = sight.happened, []
         ents = sight.happening(begin, end + 1, types)
         sight.read_weighed(ents)
@@ -567,7 +565,7 @@ class Recorder:
         return found
 
     def _active_errors(self) -> dict[str, tuple[Instant, Instant]]:
-        """The errors watched that are active, with since when each is and when it was seen last. The others are watched no more."""
+        """Return the watched errors that are active, each with its start and the instant it was last seen. Stop watching the others."""
         active = {}
         watched = self._watched()
         if not watched:
@@ -585,7 +583,7 @@ class Recorder:
         return active
 
     def _now(self, recorded: Recorded) -> Recorded:
-        """What was recorded, with the links it has got since."""
+        """Return the record with the links that the event has received since."""
         return recorded.model_copy(update={"event": self._event(recorded.event.id)})
 
     def _event(self, id: str) -> Event:
@@ -601,7 +599,7 @@ class Recorder:
             return ent >= 0 and sight.find(ent) >= 0
 
     def _joined(self, source: str, kind: str, target: str) -> bool:
-        """Whether such a link is believed, over whatever period."""
+        """Return True if such a link is believed, over any period."""
         with self._looking() as sight:
             far = sight.entity(target)
             return any(
@@ -609,10 +607,10 @@ class Recorder:
                 for edge in sight.edges(sight.entity(source), "out", frozenset({kind}))
             )
 
-    # ------------------------------------------------------------------ where the last one left off
+    # ------------------------------------------------------------------ state of an older store
 
     def _take_up(self) -> dict[str, Any]:
-        """The settings that the store's own events amount to."""
+        """Return the settings that follow from the store's own events."""
         known: dict[str, Any] = {_WATCHED: []}
         with self._store.reading() as sight:
             for ent in sight.of_kinds(("error", "regression", "baseline_shift", "deploy"), events=True):
@@ -628,12 +626,12 @@ class Recorder:
 
 
 def look_again(store: Store) -> list[Recorded]:
-    """Resolve what has stopped by the store's now, where a recorder has been at work: what a server does from time to time."""
+    """Resolve errors that have stopped by the store's now, if a recorder has worked there. A server calls this periodically."""
     return Recorder(store).tick(active=None) if store.setting(_WATCHED) else []
 
 
 def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:
-    """How these are linked or once were: a link that was retracted is not inferred again."""
+    """Return the present and former links of these events. A retracted link is not inferred again."""
     return {
         (each.id, edge.kind, sight.id(edge.target))
         for each in happenings
@@ -644,7 +642,7 @@ def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:
 def _likeliest(
     proposals: Iterable[Proposal], deployed: Mapping[str, Instant], last: Mapping[str, Instant]
 ) -> list[Proposal]:
-    """Of the deploys that an error may have gone with the likeliest: the first after it was seen last, else the last before."""
+    """Return the likeliest deploy for each error: the first after its last occurrence, else the last before."""
     best: dict[str, tuple[tuple[bool, int], Proposal]] = {}
     for each in proposals:
         apart = deployed[each.target] - last[each.source]
@@ -655,7 +653,7 @@ def _likeliest(
 
 
 def _recall(known: dict[str, Any], id: str, type: str, metadata: Json, active: bool) -> None:
-    """Note what one more event says, in the order of recording."""
+    """Add the state that one more event implies, in the order of recording."""
     if type == "error":
         known[_WATCHED] += [id] * active
         return
@@ -687,7 +685,7 @@ def _of_page(page: str | None) -> str:
 
 
 def _plain(metric: Metric) -> Json:
-    """What a setting keeps of a metric: all that says something."""
+    """Return the fields of a metric that differ from the defaults, for a setting."""
     fields = {name: value for name, value in metric._asdict().items() if name not in ("name", "page")}
     fields["values"] = list(metric.values)
     usual = Metric("")._asdict()
@@ -703,7 +701,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _of(metric: Metric, unit: str) -> Json:
-    """What the metadata of every event of a metric says of it."""
+    """Return the metadata that every event of a metric has."""
     fields: Json = {"metric": metric.name}
     if metric.page is not None:
         fields["page"] = metric.page

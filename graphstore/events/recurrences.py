@@ -1,4 +1,4 @@
-"""What comes back, follows deploys or keeps to an hour of the day in the history of events. Decisions on plain lists of instants; one read."""
+"""Finds events that recur, follow deploys, or keep to an hour of the day. Decisions work on plain lists of instants; one function reads."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from graphstore.view.sight import Sight
 from graphstore.view.view import Reader, View
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
-CHANGE = 2 * HOUR  # of clocks in spring: a day may be that much shorter
-FRESH = 60_000_000  # how long an answer about now serves again, in microseconds
+CHANGE = 2 * HOUR  # clocks change in spring: a day may be shorter by this much
+FRESH = 60_000_000  # microseconds for which an answer at a moving now is reused
 _NAME_LENGTH = 80
 
 
 class Recurring(NamedTuple):
-    """The same thing active again and again."""
+    """States that one thing was active repeatedly."""
 
     episodes: int
     longest: int
-    """Microseconds the longest of the resolved ones lasted."""
+    """Microseconds of the longest resolved episode."""
     active: bool
 
 
@@ -59,7 +59,7 @@ class Daily(NamedTuple):
 
 
 def recurring(episodes: Iterable[Episode], within: Window, recurrences: int = 2) -> Recurring | None:
-    """Whether something was active, resolved, and active again at least `recurrences` times within the window."""
+    """Return a result if something was active, resolved, and active again at least `recurrences` times within the window."""
     begin, end = within
     inside = [
         (start, stop) for start, stop in joined(episodes) if start <= end and (stop is None or stop >= begin)
@@ -71,7 +71,7 @@ def recurring(episodes: Iterable[Episode], within: Window, recurrences: int = 2)
 
 
 def joined(episodes: Iterable[Episode]) -> list[Episode]:
-    """The same active time as the fewest episodes, in order: of several events with one fingerprint any may be active."""
+    """Return the same active time as the fewest episodes, in order. Several events with one fingerprint may be active at once."""
     merged: list[Episode] = []
     for start, stop in sorted(episodes, key=lambda each: each[0]):
         last = merged[-1][1] if merged else start - 1
@@ -89,7 +89,7 @@ def deploy_correlated(
     least: int = 3,
     share: float = 0.5,
 ) -> FollowedDeploys | None:
-    """Whether at least `least` deploys, and at least `share` of all, were each followed by a regression within so many microseconds."""
+    """Return a result if a regression followed at least `least` deploys, and at least `share` of all, within `within` microseconds."""
     deployed, broken = sorted(deploys), sorted(regressions)
     followed = tuple(
         at
@@ -104,7 +104,7 @@ def deploy_correlated(
 def time_of_day(
     instants: Sequence[Instant], zone: ZoneInfo, occurrences: int = 3, days: int = 3, in_hour: float = 0.8
 ) -> Daily | None:
-    """Whether at least `occurrences`, on at least `days` different days, lie to `in_hour` inside one hour of the day (any sixty minutes)."""
+    """Return a result if at least the share `in_hour` of the occurrences is within one hour of the day. There must be `occurrences` on `days` dates."""
     if len(instants) < max(occurrences, 1) or max(instants) - min(instants) < (days - 2) * DAY - CHANGE:
         return None
     local = [moment(at).astimezone(zone) for at in instants]
@@ -118,7 +118,7 @@ def time_of_day(
 
 
 def _fullest_hour(clock: Sequence[tuple[int, date]], days: int) -> tuple[int, int]:
-    """The longest run of times of day, over midnight too, that lie within less than one hour and on so many days, as positions."""
+    """Return the longest run of times of day within less than an hour, also over midnight, on at least `days` dates: start and stop positions."""
     count = len(clock)
     round_the_clock = [*clock, *((second + 86_400, on) for second, on in clock)]
     best, stop = (0, 0), 0
@@ -135,14 +135,14 @@ def _fullest_hour(clock: Sequence[tuple[int, date]], days: int) -> tuple[int, in
     return best
 
 
-# ---------------------------------------------------------------- words
+# ---------------------------------------------------------------- text
 
 _WHERE = re.compile(r"\b(?:at|in) ([A-Za-z_$][\w$]*)(?=[.(:\s]|$)")
 _PAGE = re.compile(r" on (\S+)$")
 
 
 def name_of(description: str) -> str:
-    """A short name for a description: `TypeError in UserProfile`."""
+    """Return a short name for a description: `TypeError in UserProfile`."""
     head, colon, rest = description.partition(":")
     if colon and len(head) <= 40 and "\n" not in head:
         page = _PAGE.search(rest)
@@ -155,12 +155,12 @@ def name_of(description: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, cut to so many characters with … at its end."""
+    """Return the text, cut to `most` characters with … at its end."""
     return text if len(text) <= most else text[: max(0, most - 1)] + "…"
 
 
 def lasting(length: int) -> str:
-    """A length of time in words, rounded up to whole minutes, hours or days."""
+    """Return a length of time as text, rounded up to whole minutes, hours or days."""
     for unit, name in ((MINUTE, "minute"), (HOUR, "hour"), (DAY, "day")):
         count = max(1, -(-length // unit))
         if name == "day" or count < (60 if name == "minute" else 24):
@@ -176,7 +176,7 @@ def _clock_time(minute: int) -> str:
 
 
 class Criteria(NamedTuple):
-    """What is looked for; the thresholds are those of `patterns`, `correlation` in microseconds."""
+    """Holds the criteria of a search for patterns. The thresholds are those of `patterns`; `correlation` is in microseconds."""
 
     type: str | None = None
     recurrences: int = 2
@@ -225,13 +225,13 @@ def patterns(
 
 
 def patterns_at(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone: ZoneInfo) -> list[Json]:
-    """As `patterns`, of a sight. `pinned`: of a view, not of a store whose now moves."""
+    """Return the patterns as `patterns` does, from a sight. `pinned`: it is of a view, not of a store whose now moves."""
     found = _remembered(sight, pinned, since, criteria, zone)
     return [{**each, "events": list(each["events"])} for each in found]
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone by its name. Raises InvalidError."""
+    """Return the time zone with this name. Raise InvalidError if it is unknown."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, TypeError, OSError):
@@ -241,7 +241,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def _remembered(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone: ZoneInfo) -> list[Json]:
-    """The patterns as found before, when nothing was written since and they are fresh enough; else as found now."""
+    """Return cached patterns if nothing was written since and they are fresh enough, else search for them now."""
     within, memo = window(since, sight.valid, sight.snapshots), sight.memo()
     if memo is None or not (pinned or sight.sees_all()):  # another thread writes: this is not the latest now
         return _Search(sight, within, criteria, zone).found()
@@ -253,7 +253,7 @@ def _remembered(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone
 
 
 class _Search:
-    """One look for patterns at one coordinate."""
+    """Searches for patterns at one coordinate."""
 
     def __init__(self, sight: Sight, within: Window, criteria: Criteria, zone: ZoneInfo) -> None:
         self.sight = sight
@@ -267,7 +267,7 @@ class _Search:
         self.groups: dict[str, list[int]] = defaultdict(list)  # fingerprint -> events
 
     def found(self) -> list[Json]:
-        """All patterns, as `patterns` gives them."""
+        """Return all patterns, in the form of `patterns`."""
         self._gather()
         again: list[Json] = []
         daily: list[Json] = []
@@ -291,7 +291,7 @@ class _Search:
                 self.groups[fingerprint].append(ent)
 
     def _counts(self, ent: int) -> bool:
-        """Whether an event is looked at: it was going on inside the window, or came before it and something is linked with it."""
+        """Return True if an event is considered: it was in progress inside the window, or came before it and has links."""
         sight, kind = self.sight, self.sight.kind(ent)
         if kind == "resolution" or self.criteria.type not in (None, kind) or sight.find(ent) < 0:
             return False
@@ -299,7 +299,7 @@ class _Search:
         return first <= self.end and (last >= self.begin or sight.has_links(ent))
 
     def _instants(self, ent: int) -> list[Instant]:
-        """The occurrences of an event inside the window."""
+        """Return the occurrences of an event inside the window."""
         first, _, count = self.seen[ent]
         instants = [first] if count == 1 else self.happened.instants(ent)
         return instants[bisect_left(instants, self.begin) : bisect_right(instants, self.end)]
@@ -338,7 +338,7 @@ class _Search:
         if criteria.type not in (None, "regression", "deploy"):
             return []
         broken = sorted(at for at, _ in self.regressions)
-        signs: dict[int, Instant] = {}  # of a deploy the first sign that a regression follows, else the first
+        signs: dict[int, Instant] = {}  # by deploy: its first sign before a regression, else its first
         for at, ent in self.deploys:
             next_ = bisect_left(broken, at)
             followed_by = next_ < len(broken) and broken[next_] <= at + criteria.correlation
@@ -393,7 +393,7 @@ class _Search:
         ]
 
     def _ids(self, ents: Iterable[int]) -> list[str]:
-        """The ids, newest event first."""
+        """Return the ids, newest event first."""
         newest = sorted((-self.seen[ent][0], self.sight.id(ent)) for ent in set(ents))
         return [id for _, id in newest]
 

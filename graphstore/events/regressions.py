@@ -1,4 +1,4 @@
-"""When a metric has regressed, is back, or has settled on a new level. Pure: one measurement against what is known of its metric."""
+"""Detects that a metric has regressed, recovered, or settled on a new level. It is pure: one value against the known state of its metric."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError
 
-STEADY = 0.10  # how far from their median the values of a steady state may lie
+STEADY = 0.10  # largest share by which values of a steady state differ from their median
 
 
 class Thresholds(NamedTuple):
-    """A regression is more than `ratio` over its baseline (0.5 is half as much again), and more than `margin` in its own unit."""
+    """Thresholds of a regression: more than `ratio` over its baseline (0.5: half as much again), and more than `margin` in its own unit."""
 
     ratio: float
     margin: float
     settle: int
-    """A baseline is the median of so many values; a new steady state takes twice as many."""
+    """The number of values whose median is a baseline. A new steady state takes twice as many."""
 
 
 class Metric(NamedTuple):
-    """What is known of one metric on one page."""
+    """Holds the state of one metric on one page."""
 
     name: str
     page: str | None = None
     baseline: float | None = None
     given: float | None = None
-    """The baseline the caller gave last: the same again says nothing new, whatever the metric has settled on since."""
+    """The baseline that the caller last gave. The same value again changes nothing, even if the metric has settled elsewhere since."""
     values: tuple[float, ...] = ()
     """The newest values, oldest first."""
     armed: bool = True
-    """Whether the next value over the limit is a regression: once per crossing."""
+    """True if the next value over the limit is a regression: one per crossing."""
     regression: str | None = None
     """The event of the regression that is not over yet."""
     limit: float = math.inf
-    """At or under it that regression is over."""
+    """The regression is over at or below this value."""
     shift: str | None = None
     """The event of the latest shift of the baseline."""
 
     @property
     def subject(self) -> str:
-        """The metric and its page in words: what repeats of its regression have in common."""
+        """Return the metric and its page as text. All regressions of a metric share it."""
         return self.name if self.page is None else f"{self.name} on {self.page}"
 
 
 class Shifted(NamedTuple):
-    """The baseline is another."""
+    """The baseline has changed."""
 
     old: float
     new: float
     learned: bool
-    """Whether it was computed from the values, and not set by the caller."""
+    """True if it was computed from the values, and not set by the caller."""
 
 
 class Regressed(NamedTuple):
-    """The value is over the limit, and the one before was not."""
+    """The value is over the limit, and the previous one was not."""
 
     baseline: float
     value: float
@@ -74,7 +74,7 @@ Finding = Shifted | Regressed | Recovered
 def measure(
     metric: Metric, value: float, thresholds: Thresholds, baseline: float | None = None
 ) -> tuple[Metric, list[Finding]]:
-    """What one more value says: the metric as it is known now, and what was found, in order. `baseline` sets it."""
+    """Add one value. Return the new state of the metric, and the findings in order. `baseline` sets the baseline."""
     found: list[Finding] = []
     if baseline is not None and baseline != metric.given:
         metric = metric._replace(given=baseline)
@@ -112,12 +112,12 @@ def _cross(
 
 
 def limit_of(baseline: float, thresholds: Thresholds) -> float:
-    """The highest value that is no regression."""
+    """Return the highest value that is not a regression."""
     return max(baseline + abs(baseline) * thresholds.ratio, baseline + thresholds.margin)
 
 
 def _settled(values: tuple[float, ...], baseline: float, thresholds: Thresholds) -> float | None:
-    """The level the last values have settled on, when it is not that of the baseline."""
+    """Return the level on which the last values have settled, if it differs from the baseline."""
     if len(values) < 2 * thresholds.settle:
         return None
     level = median(values)
@@ -127,7 +127,7 @@ def _settled(values: tuple[float, ...], baseline: float, thresholds: Thresholds)
 
 
 def number_of(what: str, value: Any, *, least: float = -math.inf, most: float = math.inf) -> float:
-    """The checked finite number. Raises InvalidError."""
+    """Return the number if it is finite and in range. Raise InvalidError otherwise."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
@@ -141,18 +141,18 @@ def number_of(what: str, value: Any, *, least: float = -math.inf, most: float = 
 
 
 def is_time(name: str, unit: str | None) -> bool:
-    """Whether a metric is measured in milliseconds."""
+    """Return True if a metric is measured in milliseconds."""
     return unit == "ms" or (unit is None and name.endswith("_ms"))
 
 
 def shown(value: float, unit: str = "") -> str:
-    """A value in words: at most three digits after the point, the unit right behind."""
+    """Return a value as text: at most three decimals, followed by the unit."""
     rounded = round(value, 3)
     return f"{int(rounded) if rounded == int(rounded) else rounded}{unit}"
 
 
 def label(name: str) -> str:
-    """A metric's name in words: `lcp_ms` is LCP, `load_time_ms` is load time."""
+    """Return the display name of a metric: `lcp_ms` is LCP, `load_time_ms` is load time."""
     plain = name.removesuffix("_ms")
     if plain.isalpha() and len(plain) <= 4:
         return plain.upper()
@@ -160,6 +160,6 @@ def label(name: str) -> str:
 
 
 def change(metric: Metric, verb: str, old: float, new: float, unit: str) -> str:
-    """The sentence of a change: `LCP regressed: 1200ms → 2400ms on /dashboard`."""
+    """Return the sentence of a change: `LCP regressed: 1200ms → 2400ms on /dashboard`."""
     where = "" if metric.page is None else f" on {metric.page}"
     return f"{label(metric.name)} {verb}: {shown(old, unit)} → {shown(new, unit)}{where}"

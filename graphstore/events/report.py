@@ -1,4 +1,4 @@
-"""The room of the event log: its history as a report, with patterns; what may have caused what; and the recorder of raw observations."""
+"""The room of the event log: its history as a report, with patterns; possible causes; and the recorder of raw observations."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ __all__ = [
 ]  # fmt: skip
 
 TYPES = ("error", "regression", "resolution", "baseline_shift", "deploy", "fix")
-"""The types the log knows; others are kept and reported all the same."""
+"""The types that the log knows. Other types are kept and reported too."""
 
 STATUSES = ("active", "resolved", "superseded")
 OF_ROOMS = frozenset({CONFIRMATION, "outcome"})
-"""Types of what other rooms note: reported when they are asked for."""
+"""Types of events that other rooms record. They are reported on request."""
 
 MOST_BYTES = 500_000
-"""A report is smaller than this, as compact JSON."""
+"""The limit of a report as compact JSON, in bytes."""
 _FOR_PATTERNS = 50_000
 _FOR_THE_REST = 2_000  # summary, keys, arguments
 _IDS_OF_A_PATTERN = 20
-_TYPES_TOLD = 20  # of those in the summary, each in so many characters at most
+_TYPES_TOLD = 20  # the most types in the summary, each cut to `_TYPE_LENGTH` characters
 _TYPE_LENGTH = 60
-_LEAST_PATTERNS = "30d"  # patterns are looked for over no less, however short the window
-_POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are named possibly_…
+_LEAST_PATTERNS = "30d"  # the shortest window in which patterns are searched
+_POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred links of these kinds are named possibly_…
 _CAUSED = frozenset({"caused_by"})
 _FORGOTTEN = ("evicted", "erased")
 _AHEAD = 256  # events whose links and bodies are read at once
 
 
 class _ReportFilter(NamedTuple):
-    """Which events are asked for; None: any."""
+    """Selects events; None selects any."""
 
     types: frozenset[str] | None
     statuses: frozenset[str] | None
@@ -64,7 +64,7 @@ class _ReportFilter(NamedTuple):
         return any(each is not None for each in self[:4])
 
     def fits(self, body: Json) -> bool:
-        """Whether the body of an event is asked for by its origin and agent."""
+        """Return True if the origin and agent in an event's body fit."""
         if self.origins is not None and body["origin"] not in self.origins:
             return False
         return self.agents is None or body.get("agent") in self.agents
@@ -147,7 +147,7 @@ def history_report(
 
 
 def _no_shorter(since: Any, within: Window, now: Instant) -> Any:
-    """The window that patterns are looked for in: the requested one, unless it is too short to show any."""
+    """Return the window in which patterns are searched: the requested one, unless it is too short to show any."""
     begin, end = window(_LEAST_PATTERNS, min(within[1], now))
     if within[0] <= begin:
         return since
@@ -166,17 +166,17 @@ def _bounded_patterns(found: list[Json]) -> list[Json]:
 
 
 class _History:
-    """One report at one coordinate."""
+    """Makes one report at one coordinate."""
 
     def __init__(self, sight: Sight, kinds: Mapping[str, Kind]) -> None:
         self.sight, self.kinds = sight, kinds
 
-    # ------------------------------------------------------------------ which
+    # ------------------------------------------------------------------ selection
 
     def matching(
         self, asked: _ReportFilter, within: Window, related: int, pattern: str | None
     ) -> list[_Match]:
-        """The events that match every filter, newest first. `related` is the entity they are linked with, -1 for any."""
+        """Return the events that match every filter, newest first. `related`: the entity they must be linked with, -1 for any."""
         sight, seen = self.sight, self.sight.happened.seen
         begin, end = within
         wanted = None if pattern is None else pattern.lower()
@@ -204,7 +204,7 @@ class _History:
         return found
 
     def _is_apart(self, ent: int) -> bool:
-        """Whether an event is no part of the log: a message, a span, or what another room notes."""
+        """Return True if an event is not part of the log: a message, a span, or a record of another room."""
         sight = self.sight
         type = sight.kind(ent)
         if type in TYPES:
@@ -216,7 +216,7 @@ class _History:
         )
 
     def _says(self, ent: int, wanted: str) -> bool:
-        """Whether the description of an event, or of its latest occurrence, holds those words in lower case."""
+        """Return True if the description of an event, or of its latest occurrence, contains `wanted`, in lower case."""
         body = self.sight.body(ent)
         if wanted in body["description"].lower():
             return True
@@ -231,10 +231,10 @@ class _History:
         at = bisect_left(instants, begin)
         return instants[at] <= end
 
-    # ------------------------------------------------------------------ how they are shown
+    # ------------------------------------------------------------------ rendering
 
     def shown(self, matches: list[_Match], related: int) -> list[Json]:
-        """The newest of them, as many as the report has room for; a first one that has none alone is shortened."""
+        """Return as many of the newest events as fit into the report. If the first alone does not fit, it is shortened."""
         room = MOST_BYTES - _FOR_PATTERNS - _FOR_THE_REST
         events: list[Json] = []
         bodies: dict[int, Json] = {}
@@ -290,7 +290,7 @@ class _History:
         return event
 
     def _links(self, ent: int) -> list[Json]:
-        """The links that hold at either end of an event, as they read from it."""
+        """Return the links that hold at either end of an event, read from its side."""
         return [self._link(row, ent) for row in self.sight.links_either(ent)]
 
     def _link(self, row: int, ent: int) -> Json:
@@ -312,7 +312,7 @@ class _History:
     # ------------------------------------------------------------------ the summary
 
     def summary(self, matches: list[_Match], when: str, shown: int, filtered: Any) -> str:
-        """The report in a few sentences."""
+        """Return the report in a few sentences."""
         if not matches:
             if not any(True for _ in self.sight.scan(events=True)):
                 return "No history recorded yet."
@@ -327,7 +327,7 @@ class _History:
         return f"{plural(len(matches), 'event')} {when}. {parts}.{cut}"
 
     def _counted(self, type: str, count: int, matches: list[_Match]) -> str:
-        """`2 errors (1 resolved)`, `1 regression (linked to deploy)`."""
+        """Return such as `2 errors (1 resolved)`, `1 regression (linked to deploy)`."""
         words = plural(count, shortened(type.replace("_", " "), _TYPE_LENGTH))
         if type in NEVER_OPEN:
             return words
@@ -352,7 +352,7 @@ class _History:
 
 
 def _squeezed(event: Json, room: int) -> Json:
-    """A huge event, shortened until it is not larger than `room` bytes: its texts and metadata, then how many links it shows."""
+    """Return a huge event in at most `room` bytes: first its texts and metadata are shortened, then links are dropped."""
     short = {name: value for name, value in event.items() if name != "first"}
     for most in (20_000, 2_000, 200):
         texts = ("type", "description", "source", "metric", "agent")
@@ -374,7 +374,7 @@ def _squeezed(event: Json, room: int) -> Json:
 
 
 def _shortened_values(metadata: Json, most: int) -> Json:
-    """Metadata of which no value is longer than so many characters; what is no text becomes JSON text."""
+    """Return metadata with no value longer than `most` characters. Longer values other than text become cut JSON text."""
     short: Json = {}
     for name, value in metadata.items():
         if isinstance(value, str):

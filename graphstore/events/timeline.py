@@ -1,7 +1,7 @@
-"""The room of the timeline: messages and media as events, a page of them at a time, and a trace as the tree of its spans.
+"""The room of the timeline: messages and media as events, in pages, and a trace as the tree of its spans.
 
-A message is an event of type TEXT, AUDIO, IMAGE or SYSTEM, or of any other type that was recorded with a field of a message. It never is a
-report of something that happened before: two messages that say the same are two.
+A message is an event of type TEXT, AUDIO, IMAGE or SYSTEM, or of any type recorded with a field of a message. It never counts as a further
+occurrence: two messages with the same content are two.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 SPAN = "span"
-"""The type of an event that is a span as a tracer reports it."""
+"""The type of an event that is a span from a tracer."""
 _OF_THE_RECORD = frozenset({"id", "links", "author", "recorded_at", "tx_from", "tx_to"})
-"""What differs between two records of the same event."""
+"""The fields in which two records of the same event differ."""
 _LINES = 200
 _LABEL = 72
 _SECOND = 1_000_000
@@ -122,7 +122,7 @@ def _with_role(metadata: Mapping[str, Any] | None, role: str) -> dict[str, Any]:
 
 
 def _media_hash(store: Store, id: str | None, path: str | None, given: str | None) -> str | None:
-    """The hash to keep: that of the file, else the one given, else the one this message is known with."""
+    """Return the hash to store: that of the file, else the given one, else the one already recorded with this message."""
     stated = None if given is None else text_of("media_hash", given)
     if stated is not None and len(stated) == 64 and _HEX.issuperset(stated.lower()):
         stated = stated.lower()
@@ -143,17 +143,17 @@ def _media_hash(store: Store, id: str | None, path: str | None, given: str | Non
 
 
 def _known_hash(store: Store, id: str | None, path: str) -> str | None:
-    """The hash of a medium that was there when its message was recorded first."""
+    """Return the hash of a medium that existed when its message was first recorded."""
     try:
         known = None if id is None else store.inspect(id).node
-    except (NotFoundError, InvalidError):  # nothing by that id yet, or no id at all: recording it says so
+    except (NotFoundError, InvalidError):  # the id is unknown or invalid: recording reports that
         return None
     same = isinstance(known, Event) and (known.id, known.media_path) == (id, path)
     return known.media_hash if isinstance(known, Event) and same else None
 
 
 TRANSCRIPT, CLASSIFICATION = "message_transcript", "message_classification"
-"""The types of events that say something of a message that is there already."""
+"""The types of events that add information to an existing message."""
 _ABOUT = frozenset({"related_to"})
 
 
@@ -193,7 +193,7 @@ def added(view: Reader, id: str) -> list[Event]:
 
 
 def _added(sight: NumberedRows, ent: int) -> list[Event]:
-    """The events that were added to a message, the latest first."""
+    """Return the events that were added to a message, latest first."""
     found = []
     for link in sight.links_around(ent, "into", _ABOUT):
         other = sight.edge(link).source
@@ -211,12 +211,12 @@ def _added_to(sight: Sight, events: Iterable[Event]) -> dict[str, tuple[Event, .
 
 
 def transcript_of(sight: NumberedRows, ent: int) -> str | None:
-    """The latest transcript of a message."""
+    """Return the latest transcript of a message; None if there is none."""
     return next((each.description for each in _added(sight, ent) if each.type == TRANSCRIPT), None)
 
 
 def _classified(sight: Sight) -> dict[int, str]:
-    """The messages that were classified after they were recorded, each with the latest."""
+    """Return the messages that were classified after they were recorded, each with its latest classification."""
     found: dict[int, tuple[Instant, int, str]] = {}
     for ent in sight.entities(True, CLASSIFICATION):
         row = sight.find(ent)
@@ -305,7 +305,7 @@ def _listed(
     before: tuple[Instant, str] | None,
     among: set[int] | None,
 ) -> Iterator[int]:
-    """The rows of messages that have these values, newest first: no row of what was added to one, and of a classification the latest."""
+    """Yield the rows of messages with these values, newest first, without rows added to messages. The latest classification counts."""
     kind, ent_of = sight.kind, sight.entity_of
     found = sight.messages(wanted, begin, end, before, among)
     name = wanted.get("classification")
@@ -323,7 +323,7 @@ def _listed(
 
 
 def _wanted(texts: Mapping[str, str | None], authorized: bool | None) -> dict[str, Any]:
-    """The values that messages are to have."""
+    """Return the values that messages must have."""
     wanted: dict[str, Any] = {
         name: text_of(name, value, empty=True) for name, value in texts.items() if value is not None
     }
@@ -337,7 +337,7 @@ def _wanted(texts: Mapping[str, str | None], authorized: bool | None) -> dict[st
 
 
 def _digest(filters: Any) -> str:
-    """What a cursor knows its question by."""
+    """Return the digest by which a cursor recognizes its filters."""
     return hashlib.blake2b(orjson.dumps(filters, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
 
@@ -346,7 +346,7 @@ def _cursor(valid: Instant, tx: Instant, last: tuple[Instant, str], filters: str
 
 
 def _going_on(view: Reader, cursor: str | None, filters: str) -> tuple[Reader, tuple[Instant, str] | None]:
-    """The view to read at, and the message to go on after. A store's first page pins its coordinate, so that no later write shows in the next."""
+    """Return the view to read at, and the message to continue after. A store's first page pins its coordinate, so later pages show no later write."""
     if cursor is None:
         return view.fixed(), None
     valid, tx, at, name, question = _decoded(cursor)
@@ -584,7 +584,7 @@ def _entry(sight: Sight, ent: int, event: Event, notes: list[str]) -> SpanEvent:
 
 
 def _merged(entries: list[SpanEvent], notes: list[str]) -> list[SpanEvent]:
-    """The entries without repetitions under another id; the one recorded first is kept."""
+    """Return the entries without repetitions under other ids. The one recorded first is kept."""
     kept: dict[str | bytes, SpanEvent] = {}
     for entry in entries:
         event = entry.shown
@@ -619,7 +619,7 @@ def _span(twig: Twig, twigs: Mapping[str, Twig]) -> Span:
 
 
 def _drawn(trace: Trace) -> Iterator[str]:
-    """The tree in lines, and the notes below it."""
+    """Yield the lines of the tree, and the notes below it."""
     count = plural(len(trace.spans), "span")
     loose = f" and {len(trace.events):,} of no span" if trace.events else ""
     yield f"trace {trace.trace_id}: {count}{loose}, {when(trace.start)}, {_length((trace.end - trace.start) / timedelta(seconds=1))}"
@@ -669,7 +669,7 @@ def _seconds(start: datetime | None, at: datetime) -> float:
 
 
 def _length(seconds: float) -> str:
-    """A length of time in three digits: `35 µs`, `120 ms`, `1.2 s`, `3.5 h`."""
+    """Return a length of time in three digits: `35 µs`, `120 ms`, `1.2 s`, `3.5 h`."""
     if abs(seconds) < 0.001:
         return f"{seconds * 1e6:.0f} µs"
     if abs(seconds) < 1:
@@ -680,7 +680,7 @@ def _length(seconds: float) -> str:
 
 
 def _scene(trace: Trace) -> Scene:
-    """The spans as bars over time, deeper ones set in."""
+    """Return the spans as bars over time, indented by depth."""
     bars = tuple(
         Bar(each.span_id, each.events[0].type, f"{' ·' * each.depth} {each.name}".strip(), each.start, each.end, each.events[0].recorded_at,
             each.events[0].standing, happened=each.end is None or each.end <= each.start)
