@@ -1,4 +1,4 @@
-"""Topics: what messages state about a subject, which statement wins, and which can be summed up in one. It knows nothing of memory or the doors."""
+"""Topics: statements in messages about a subject, which of them wins, and which can be summarised in one. It imports neither memory nor interfaces."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The room of consolidation: which statements could be summed up in one, and which have been.
+"""The room of consolidation: proposes statements to summarise in one, and lists the summaries.
 
-A proposal is made of a view: what no longer holds, and what is alike, by kind and scope; then groups without a contradiction in them; then a draft
-for each. Nothing is written before `fold`. The members stay as they are, and retracting a summary undoes it.
+A proposal reads a view: statements that no longer hold, and similar ones, by kind and scope. They form groups without contradictions, each with a
+draft of its summary. Nothing is written before `fold`. Members stay as they are, and retracting a summary undoes it.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 __all__ = ["Consolidation", "Group", "Summarise", "brief", "consolidate", "consolidations", "fold"]
 
 SUMMARY = "summary"
-"""The kind of a node that `fold` makes."""
+"""The kind of the nodes that `fold` creates."""
 LEAST_SIMILAR = 0.2
-"""Below this, statements that happen to share a word would be one group."""
-_LISTED = 8  # statements that a short summary repeats
+"""Below this, statements that share a word by chance would form one group."""
+_LISTED = 8  # the most statements that a short summary repeats
 _REPLACING = frozenset({"supersedes", "transition"})
 _FOLDING = frozenset({"derived_from"})
 _OVER = frozenset({"superseded", "ended"})
 
 
 class Summarise(Protocol):
-    """What drafts a summary: a function of the members of a group, the earliest first. It is called with no lock held."""
+    """Drafts a summary from the members of a group, earliest first. It is called without a lock held."""
 
     def __call__(self, nodes: Sequence[Node], /) -> Mapping[str, Any]: ...
 
@@ -83,7 +83,7 @@ class Consolidation(Value):
 
 
 def brief(nodes: Sequence[Node]) -> Json:
-    """A summary made without a model: how many statements, from when to when, and each distinct one in short."""
+    """Return a summary made without a model: the number of statements, their period, and each distinct one in short."""
     lines = list(dict.fromkeys(line(words(node)) for node in nodes))
     more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     first = min(node.valid_from for node in nodes)
@@ -140,14 +140,14 @@ def _refuse_bad(similar: object, at_least: object, summarise: object) -> None:
 
 
 class _TopicFilter:
-    """A tag, or a key with or without a version (`auth`, `auth_v2`)."""
+    """Selects a tag, or a key with or without a version (`auth`, `auth_v2`)."""
 
     def __init__(self, name: str) -> None:
         self.name = name.strip().removeprefix("#")
         self._key = re.compile(rf"{re.escape(slot_name(name))}(_v\d+)?\Z")
 
     def covers(self, key: str | None, tags: Iterable[str]) -> bool:
-        """Whether a thing with this key and these tags is about it."""
+        """Return True if the key or one of the tags is about the topic."""
         if key is not None and self._key.match(key):
             return True
         return any(tag.casefold() == self.name.casefold() for tag in tags)
@@ -160,7 +160,7 @@ class _Wanted(NamedTuple):
 
 
 class _Lot(NamedTuple):
-    """What may come together: of one kind and scope, all standing or all over."""
+    """Identifies statements that may share a group: same kind and scope, all standing or all over."""
 
     kind: str
     scope: str
@@ -168,7 +168,7 @@ class _Lot(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A thing that may be summed up, with its last row of valid time."""
+    """Holds a statement that may be summarised, with its last row of valid time."""
 
     since: Instant
     recorded: Instant
@@ -179,7 +179,7 @@ class _Candidate(NamedTuple):
 
 
 def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Candidate]]:
-    """What may be summed up, the latest first."""
+    """Return the statements that may be summarised, latest first."""
     folded = {member for folding in _foldings(sight).values() for member in folding.members}
     lots: dict[_Lot, list[_Candidate]] = {}
     for ent in sight.entities(False, wanted.kind):
@@ -203,7 +203,7 @@ def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Candidate]]:
 
 
 class _Contradictions:
-    """Which things that stand contradict each other, undecided: as `contradictions()` lists them."""
+    """Finds standing statements with an undecided contradiction, as `contradictions()` lists them."""
 
     def __init__(self, sight: Sight) -> None:
         self._at = sight
@@ -234,7 +234,7 @@ def _groups(
     similar: float,
     contradictions: _Contradictions,
 ) -> Iterator[list[_Candidate]]:
-    """The groups of a lot, each the earliest first; none holds two things that contradict each other."""
+    """Yield the groups of a lot, each earliest first. No group of standing statements contains a contradiction."""
     together = _Together(len(candidates))
     aged = wanted.topic is not None and (lot.over or wanted.before < OPEN)
     if aged:
@@ -252,7 +252,7 @@ def _groups(
 
 
 def _tied(sight: Sight, candidates: list[_Candidate]) -> Iterator[tuple[int, int]]:
-    """Which of them were values of one slot, or took each other's place."""
+    """Yield pairs of places whose statements were values of one slot, or replaced each other."""
     place = {each.ent: at for at, each in enumerate(candidates)}
     first: dict[str, int] = {}
     for ent, at in place.items():
@@ -266,7 +266,7 @@ def _tied(sight: Sight, candidates: list[_Candidate]) -> Iterator[tuple[int, int
 
 
 def _alike(candidates: list[_Candidate], similar: float) -> Iterator[tuple[int, int]]:
-    """Each with the latest one that it is like and that is like no other: the ends of a chain of alike statements may have nothing in common."""
+    """Yield pairs of similar statements. Each joins the latest one it resembles, and then attracts no other: the ends of a chain may differ wholly."""
     taken: set[int] = set()
     sets = [each.words for each in candidates]
     for later, earlier in similar_pairs.alike(sets):
@@ -276,7 +276,7 @@ def _alike(candidates: list[_Candidate], similar: float) -> Iterator[tuple[int, 
 
 
 def _apart(members: list[_Candidate], contradictions: _Contradictions) -> Iterator[list[_Candidate]]:
-    """The members in as many groups as it takes to part all that contradict each other."""
+    """Yield the members in as many groups as needed to separate all contradictions."""
     groups: list[list[_Candidate]] = []
     for each in members:
         for group in groups:
@@ -289,7 +289,7 @@ def _apart(members: list[_Candidate], contradictions: _Contradictions) -> Iterat
 
 
 class _Together:
-    """Places that belong together, joined two by two."""
+    """Groups places by joining pairs (union-find)."""
 
     def __init__(self, count: int) -> None:
         self._up = list(range(count))
@@ -304,7 +304,7 @@ class _Together:
         self._up[max(one, other)] = min(one, other)
 
     def groups(self) -> list[list[int]]:
-        """The places of each group in order."""
+        """Return the places of each group, in order."""
         groups: dict[int, list[int]] = {}
         for at in range(len(self._up)):
             groups.setdefault(self._top(at), []).append(at)
@@ -353,7 +353,7 @@ def fold(store: Store, groups: Iterable[Group]) -> list[Node]:
 
 @dataclass(frozen=True, slots=True)
 class _Folding:
-    """What one summary is derived from, and the operation that linked the first of them."""
+    """Holds the members of a summary, and the operation that linked the first of them."""
 
     members: list[int]
     op: int
@@ -380,7 +380,7 @@ def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Co
 
 
 def _foldings(sight: Sight) -> dict[int, _Folding]:
-    """By summary that stands. What `fold` wrote is known by its operation, or by the kind of node that only it makes."""
+    """Return the foldings by standing summary. A summary is recognized by the verb `fold`, or by its kind."""
     found: dict[int, _Folding] = {}
     for edge in map(sight.edge, sight.held_of(_FOLDING)):
         source = edge.source

@@ -1,7 +1,7 @@
-"""What people write into plain messages about time, topic and what is replaced, and how it is read out of them.
+"""Reads time, topic and supersessions from marks in plain messages.
 
-Marks stand at the head of a text, in any order: `[2026-01-30]`, `#auth #decision @2026-01-30`, `[SUPERSEDES node_5, node_7]`; a role may be
-`Architect@2026-01-30`. The first word that is none of these ends the head: what looks like a mark behind it is text.
+Marks are at the head of a text, in any order: `[2026-01-30]`, `#auth #decision @2026-01-30`, `[SUPERSEDES node_5, node_7]`. A role may be
+`Architect@2026-01-30`. The first word that is not a mark ends the head; later marks are plain text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphstore.values.period import Instant, exactly, instant
 EVIDENCE = "evidence"
 """The kind of a message's node, unless the message names another."""
 FIELDS = ("role", "content", "text", "id", "kind", "key", "tags", "session", "session_id", "timestamp", "created_at", "supersedes")  # fmt: skip
-"""The fields of a message that are not content; all others are kept in the content."""
+"""The fields of a message that are not content. All others are kept in the content."""
 
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}(?::?\d{2}){0,2}(?:[.,]\d+)?\s*(?:Z|[+-]\d{2}:?\d{2})?)?"
 _MARK = re.compile(
@@ -37,7 +37,7 @@ _LATE_SUPERSESSION = re.compile(r"\[supersedes\s[^\[\]\n]*\]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class TextHead:
-    """What stands at the head of a text, and the text without it. `dated`: the date beside the tags, `prefixed`: the one in brackets."""
+    """Holds the marks at the head of a text, and the text without them. `dated`: the date next to tags, `prefixed`: the date in brackets."""
 
     text: str
     tags: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class TextHead:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message as it will be written. `at` is when it is true from, None when it has no date; `remarks` are notes for the caller."""
+    """A message ready to be written. `at`: the start of its validity, None without a date; `remarks`: notes for the caller."""
 
     content: Json
     text: str
@@ -68,7 +68,7 @@ class _Marks:
     dates: dict[str, Instant] = field(default_factory=dict)
 
     def accept(self, found: re.Match[str]) -> bool:
-        """Take a mark in; False when it is text after all."""
+        """Accept a mark. Return False if it is plain text."""
         bracket, tag, date = found.group("bracket", "tag", "date")
         if date is not None:
             self._date("dated", date, f"@{date}")
@@ -100,7 +100,7 @@ class _Marks:
 
 
 def head_of(text: str) -> TextHead:
-    """The marks at the head of a text. Raises InvalidError for a date that is none, for two dates of one kind, for `[SUPERSEDES]` of nothing.
+    """Return the marks at the head of a text. Raise InvalidError for an invalid date, two dates of one kind, or `[SUPERSEDES]` without an id.
 
     >>> head_of("#auth #decision @2026-01-30 Using JWT tokens").tags
     ('auth', 'decision')
@@ -122,12 +122,12 @@ def head_of(text: str) -> TextHead:
 
 
 def is_tag(word: str) -> bool:
-    """Whether what follows a hash sign is a tag: not a colour (`#fff`, `#c0ffee`) and not a line of code (`#include`)."""
+    """Return True if the word after a hash sign is a tag, and not a colour (`#fff`, `#c0ffee`) or a line of code (`#include`)."""
     return not _COLOUR.fullmatch(word) and word not in _CODE
 
 
 def role_of(role: str) -> tuple[str, Instant | None]:
-    """A role's name and the date behind it. Raises InvalidError for a date that is none.
+    """Return a role's name and the date after it. Raise InvalidError for an invalid date.
 
     >>> role_of("user@2026.com")
     ('user@2026.com', None)
@@ -139,10 +139,10 @@ def role_of(role: str) -> tuple[str, Instant | None]:
 
 
 def note_of(message: Any, session: str | None = None, kind: str = EVIDENCE) -> Note:
-    """A message as a note: a dict with `role` and `content` (text, or a list of parts), or a pair (role, text).
+    """Return a message as a note. It is a dict with `role` and `content` (text, or a list of parts), or a pair (role, text).
 
-    Of two dates the nearer one to the words wins: that beside the tags, then the prefix, then the role, then the message's own `timestamp`.
-    `session` and `kind` are those of messages that name none. Raises InvalidError for what is no message, and as `head_of` does.
+    Among dates the first of these wins: next to the tags, in the prefix, in the role, the `timestamp`. `session` and `kind` are defaults. Raise
+    InvalidError for anything else, and as `head_of` does.
     """
     row = _row(message)
     text, others = _text_and_parts(row)
@@ -186,7 +186,7 @@ def _row(message: Any) -> dict[str, Any]:
 
 
 def _text_and_parts(row: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The words of a message, and the parts of it that have none: pictures, calls of tools."""
+    """Return the text of a message, and its parts without text: pictures, tool calls."""
     given = row.get("content", row.get("text"))
     if given is None:
         return "", []  # a message that only calls a tool

@@ -1,4 +1,4 @@
-"""Which of several statements about one thing is to count: named strategies, each a pure function that decides and writes nothing."""
+"""Strategies that decide which of several statements about one thing counts. Each is a pure function that writes nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from graphstore.values.keys import version_of
 from graphstore.values.models import Value
 
 OVERRIDING = frozenset({"supersedes", "transition", "corrects"})
-"""Kinds of link by which one statement replaces another."""
+"""The kinds of link by which one statement replaces another."""
 DEFAULT = "latest_wins"
 
 
 class TopicStatement(Protocol):
-    """What a strategy sees of a statement. A `Node` is one."""
+    """The properties of a statement that a strategy reads. `Node` has them."""
 
     @property
     def id(self) -> str: ...
@@ -31,7 +31,7 @@ class TopicStatement(Protocol):
 
 
 class StatementLink(Protocol):
-    """What a strategy sees of a link between two of the statements. A `Link` is one."""
+    """The properties of a link between statements that a strategy reads. `Link` has them."""
 
     @property
     def source(self) -> str: ...
@@ -53,11 +53,11 @@ class Decision(Value):
 
 Strategy = Callable[[Sequence[TopicStatement], Sequence[StatementLink]], Decision]
 Choice = str | Strategy
-"""A strategy, or the name of one."""
+"""A strategy, or its name."""
 
 
 def latest_wins(statements: Sequence[TopicStatement], links: Sequence[StatementLink] = ()) -> Decision:
-    """The latest in valid time, then the one recorded last, then the greater id. A late record of an earlier time does not win."""
+    """Choose the latest in valid time, then the last recorded, then the greatest id. A late record of an earlier time does not win."""
     order = sorted(statements, key=lambda each: (each.valid_from, each.recorded_at, each.id), reverse=True)
     won = order[0].id if order else None
     why = "it holds since the latest instant" if order else "there is nothing to choose from"
@@ -68,7 +68,7 @@ def latest_wins(statements: Sequence[TopicStatement], links: Sequence[StatementL
 
 
 def explicit_override(statements: Sequence[TopicStatement], links: Sequence[StatementLink] = ()) -> Decision:
-    """The one that no other replaces by a link. Where several are left nothing is decided between them."""
+    """Choose the one that no other replaces by a link. If several remain, leave them undecided."""
     known = {each.id for each in statements}
     replaced = {
         link.target
@@ -85,7 +85,7 @@ def explicit_override(statements: Sequence[TopicStatement], links: Sequence[Stat
 
 
 def versioned_topics(statements: Sequence[TopicStatement], links: Sequence[StatementLink] = ()) -> Decision:
-    """The highest version by number (`auth_v2` before `auth_v1`). What has no number, or shares the highest, is left undecided."""
+    """Choose the highest version number (`auth_v2` before `auth_v1`). Statements without a number, or with a shared highest one, stay undecided."""
     numbers = {each.id: version_of(each.key)[1] for each in statements}
     highest = max((number for number in numbers.values() if number is not None), default=None)
     best = [id for id, number in numbers.items() if number is not None and number == highest]
@@ -109,13 +109,13 @@ STRATEGIES: Mapping[str, Strategy] = {
 def strategy_for(
     choice: Choice | Mapping[str, Choice], topic: str, kinds: Collection[str] = ()
 ) -> tuple[str, Strategy]:
-    """The strategy for a topic, with its name. Of a mapping that under the topic, else under the one kind the statements have, else under `*`.
+    """Return the strategy for a topic, with its name. From a mapping take that of the topic, else of the statements' only kind, else of `*`.
 
-    Raises InvalidError for an unknown name, or what is no strategy.
+    Raise InvalidError for an unknown name, or a value that is not a strategy.
     """
     if isinstance(choice, Mapping):
         for each in choice.values():
-            strategy_for(each, topic)  # a wrong name is refused whatever the topic
+            strategy_for(each, topic)  # a wrong name is refused for any topic
         only = next(iter(kinds)) if len(kinds) == 1 else "*"
         place = next((name for name in (topic, only, "*") if name in choice), None)
         return strategy_for(DEFAULT if place is None else choice[place], topic)
@@ -132,7 +132,7 @@ def decide(
     statements: Sequence[TopicStatement],
     links: Sequence[StatementLink] = (),
 ) -> Decision:
-    """What the strategy for a topic decides. Raises InvalidError when a caller's own strategy gives something else than a decision on these."""
+    """Apply the strategy for a topic. Raise InvalidError if a caller's own strategy does not return a Decision on these statements."""
     name, strategy = strategy_for(choice, topic, {each.kind for each in statements})
     found = strategy(statements, links)
     if not isinstance(found, Decision):

@@ -1,7 +1,7 @@
-"""The room of topics: messages are memorized, and each topic shows what stands now, what stood before, and what is planned.
+"""The room of topics: memorizes messages, and shows what stands on a topic now, what stood before, and what is planned.
 
-A topic is a key, or a tag, or else whatever a full-text search finds; the answer says which. Names are looked up beside the index, and
-only the statements that are shown are read.
+A topic is a key, or a tag, or else whatever a full-text search finds; the answer states which. Names are resolved through the index, and only
+the statements that are shown are read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 ]  # fmt: skip
 
 LISTED = 20
-"""How many of each list an answer holds by default; it counts the rest."""
+"""The default number of entries in each list of an answer. The rest are counted."""
 _LABELS = ("label", "sprint", "session")
 _SHOWN = 120
 _FORGOTTEN = ("evicted", "erased")
@@ -214,7 +214,7 @@ def memorize(
 
 
 def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:
-    """Only a whole id supersedes: `node_1` must not be taken for the beginning of `node_12`."""
+    """Raise NotFoundError for an unknown id. Only a whole id supersedes: `node_1` must not match `node_12`."""
     coming = {note.id for note in notes if note.id is not None}
     for number, note in enumerate(notes, 1):
         for old in note.supersedes:
@@ -228,7 +228,7 @@ def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:
 
 
 def _named(store: Store, notes: Sequence[Note]) -> list[Note]:
-    """Ids for those that have none, ascending: of two messages of one date and one call the later is the latest."""
+    """Give an ascending id to each note without one: of two messages with one date in one call, the later is the latest."""
     bare = [note.id is None and note.key is None for note in notes]
     drawn = iter(sorted(store._new_id() for _ in range(sum(bare))))
     return [replace(note, id=next(drawn)) if each else note for each, note in zip(bare, notes, strict=True)]
@@ -253,7 +253,7 @@ def replace_named(store: Store, name: str, note: Note) -> list[Link]:
 
 
 def _check(note: Note) -> None:
-    """Raise InvalidError for what is no note, or is dated where there are no dates."""
+    """Raise InvalidError for a value that is not a Note, or a date out of range."""
     if not isinstance(note, Note):
         raise InvalidError(f"note {brief(note)} is no Note. Give one that messages were read as.")
     if note.at is not None and not BEGINNING <= note.at <= OPEN:
@@ -382,7 +382,7 @@ def _record_decision(store: Store, topic: str, decision: Decision, reason: str) 
 
 
 def label_of(content: Json) -> str | None:
-    """The label a content keeps: its `label`, `sprint` or `session`; of a bare number, with the word: `Sprint 3`."""
+    """Return the label in a content: its `label`, `sprint` or `session`. A bare number gets the word: `Sprint 3`."""
     for name in _LABELS:
         value = content.get(name)
         if value is None:
@@ -406,12 +406,12 @@ class _TopicStatement(NamedTuple):
 
 
 class _TopicAnswer(TopicRows):
-    """What is known of a topic at one coordinate; bodies are read for what is shown."""
+    """Answers about a topic at one coordinate. It reads only the bodies that are shown."""
 
     # ------------------------------------------------------------------ deciding
 
     def decide(self, strategy: Choice | Mapping[str, Choice]) -> Decision | None:
-        """Which of those that stand counts; a strategy decides between several."""
+        """Return which of the standing statements counts. The strategy decides between several."""
         if not self.current:
             return None
         if len(self.current) == 1:
@@ -429,7 +429,7 @@ class _TopicAnswer(TopicRows):
         return decide(strategy, topic_name(self.query), statements, self.joined())
 
     def winner(self, decision: Decision | None) -> TopicRow | None:
-        """The statement that a decision is for."""
+        """Return the statement that won."""
         if decision is None or decision.won is None:
             return None
         if len(self.current) == 1:
@@ -462,7 +462,7 @@ class _TopicAnswer(TopicRows):
         )
 
     def numbered(self, name: str) -> dict[TopicRow, str]:
-        """What each statement is called on the timeline: by its key where that has a number, else by the next number that is free."""
+        """Return the name of each statement on the timeline: its key if that has a number, else the next free number."""
         entries = self.by_age([*self.past, *self.current, *self.planned])
         base = version_of(name)[0] or name
         own = {each: key for each in entries if version_of(key := self._called(each))[0] == base}
@@ -477,6 +477,6 @@ class _TopicAnswer(TopicRows):
         return names
 
     def nearest(self) -> tuple[str, ...]:
-        """Known keys and tags that are like the requested one; where there are none, what says a part of it."""
+        """Return known keys and tags similar to the requested one; if there are none, statements that match a part of it."""
         names = tuple(closest(topic_name(self.query), self.names()))
         return names or tuple(self._index.key[ent] or self._index.names[ent] for ent in self.near)
