@@ -1,4 +1,4 @@
-"""Other people's records: tables, JSON lines, git, traces, logs. It knows nothing of the doors."""
+"""Imports records of others: tables, JSON lines, git, traces, logs. It imports none of the interfaces."""
 
 from __future__ import annotations
 

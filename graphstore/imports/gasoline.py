@@ -1,7 +1,7 @@
-"""The event log of Gasoline, imported and exported: one JSON object a line, with its links.
+"""Imports and exports the event log of Gasoline: one JSON object per line, with its links.
 
-A log states what the store reads from links and time. So a status becomes the link that makes it true, what was evicted there is evicted
-here, and unknown fields of the log are kept in the metadata.
+A log states what the store derives from links and times. So a status becomes the link that makes it true, what was evicted there is evicted here,
+and unknown fields of the log are kept in the metadata.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 LOG = "events.jsonl"
 CONFIG = ".gasoline.json"
 EVICTED_TYPE, EVICTED = "unknown", "[evicted]"
-"""What stands for an event that the log names and does not have."""
+"""The type and description of an event that the log names but does not contain."""
 RESOLVED = "Resolved, as imported"
 FORGOTTEN = ("evicted", "erased")
 SUSPECTED = ("caused_by", "resolved_by")
-"""Kinds that a log calls `possibly_…` when they are inferred."""
+"""The kinds that a log calls `possibly_…` when they are inferred."""
 _REFUSED = (InvalidError, ConflictError, NotFoundError)
 _Ends = tuple[str, str, str]  # source, kind, target
 
@@ -115,7 +115,7 @@ def _log_at(path: Path) -> Path:
 
 
 def _keep_retention(store: GraphStore, log: Path, warnings: list[str]) -> int | None:
-    """Make the retention of the log's configuration the store's own; gives the days that are kept now."""
+    """Set the store's retention from the log's configuration, unless the store has its own. Return the days now in effect."""
     kept: int | None = store.retention["days"]
     config = config_of(log)
     if config is None:
@@ -137,7 +137,7 @@ def _keep_retention(store: GraphStore, log: Path, warnings: list[str]) -> int | 
 
 
 def config_of(log: Path) -> Path | None:
-    """The configuration beside the log, or in the folder that holds its `.gasoline` or `history`."""
+    """Return the configuration in the log's folder, or in the folder that holds its `.gasoline` or `history`; None if there is none."""
     folder = log.absolute().parent
     while True:
         if (folder / CONFIG).is_file():
@@ -166,24 +166,24 @@ def _retention_in(config: Path) -> int | None:
 
 
 class _LogImport(Importing[GasolineReport]):
-    """The events of a log line by line, then what needs all of them: links, statuses, and what the log only names."""
+    """Imports the events of a log line by line, then what needs all of them: links, statuses, and events that the log only names."""
 
     store: GraphStore
 
     def __init__(self, store: GraphStore, log: Path) -> None:
         super().__init__(store, log, GasolineReport)
-        self.named: dict[str, tuple[str, Instant]] = {}  # what the log has or names: type and first instant
+        self.named: dict[str, tuple[str, Instant]] = {}  # what the log has or names: type, first instant
         self.fresh: set[str] = set()
         self.links: list[Stated] = []
         self.broken: set[str] = set()  # ids of lines that were left out
-        self.absent: list[str] = []  # ids that are named and nowhere
+        self.absent: list[str] = []  # ids that are named but exist nowhere
         self.later: list[tuple[_Ends, Stated]] = []  # links that the instant made up for such an id forbids
-        self.waiting: list[Record] = []  # with status superseded: by a link that may come later
-        self.forgotten: list[str] = []  # ids that the log has and that were evicted or erased here
-        self.statuses: dict[str, tuple[int, str, Instant]] = {}  # status and last instant of what is new
+        self.waiting: list[Record] = []  # status superseded: the link may come later
+        self.forgotten: list[str] = []  # ids in the log that were evicted or erased here
+        self.statuses: dict[str, tuple[int, str, Instant]] = {}  # status and last instant of new events
 
     def line(self, line: int, row: Row | str) -> None:
-        """Import one line. Damage is reported, and the rest of the line kept."""
+        """Import one line. A damaged part is reported, and the rest of the line is kept."""
         self.counts["lines"] += 1
         if isinstance(row, str):
             return self.leave(line, row)
@@ -218,7 +218,7 @@ class _LogImport(Importing[GasolineReport]):
             )
 
     def forget(self) -> None:
-        """Evict what the log only names, so that links to it show it."""
+        """Evict the events that the log only names, so that links to them show it. Then write the links that had to wait."""
         if self.absent:
             self.counts["evicted"] = len(self.store.evict(ids=self.absent))
             self.absent.clear()
@@ -230,7 +230,7 @@ class _LogImport(Importing[GasolineReport]):
     # ---- events
 
     def _thing(self, id: str) -> Any:
-        """What the store has by exactly this id, with any standing; None when there is nothing."""
+        """Return what the store has under exactly this id, with any standing; None if there is nothing."""
         if not self.store.knows(id):
             return None
         return self.store.inspect(id).node
@@ -252,7 +252,7 @@ class _LogImport(Importing[GasolineReport]):
             self.statuses[record.id] = (record.line, record.status, record.instants[-1])
 
     def _again(self, record: Record, known: Any) -> None:
-        """An id that is there: the same event, of which the log may know more occurrences."""
+        """Handle an event that is already known. The log may know more occurrences of it. Raise ConflictError if its content differs."""
         if known.standing in FORGOTTEN:
             self.forgotten.append(record.id)
             return
@@ -310,7 +310,7 @@ class _LogImport(Importing[GasolineReport]):
                 self.leave(record.line, f"{refused}; the event was kept")
 
     def _sentences(self) -> dict[_Ends, Stated]:
-        """Each link once, as it is stored: the stronger where two lines have it. Notes ids that are nowhere."""
+        """Return each link once, as it will be stored; of two lines with the same link the explicit one. Also handle ids that exist nowhere."""
         found: dict[_Ends, Stated] = {}
         for one in self.links:
             try:
@@ -334,7 +334,7 @@ class _LogImport(Importing[GasolineReport]):
         return found
 
     def _name(self, one: Stated) -> None:
-        """Know type and instant of both ends; what is nowhere gets a place to be evicted from."""
+        """Find type and instant of both ends. Record an id that exists nowhere as an event, to be evicted later."""
         for id in (one.source, one.target):
             if id in self.named:
                 continue
@@ -355,10 +355,10 @@ class _LogImport(Importing[GasolineReport]):
             begun = thing.occurred_at if event else thing.valid_from
             self.named[id] = (thing.type if event else "", instant(begun))
             if event and (thing.type, thing.description, thing.standing) == (EVICTED_TYPE, EVICTED, "stands"):
-                self.absent.append(id)  # an earlier import ended before it was evicted
+                self.absent.append(id)  # an earlier import was interrupted before evicting it
 
     def _sentence(self, one: Stated) -> tuple[str, Stated]:
-        """The link in the store's words: its kind, and itself in that kind's direction."""
+        """Return the kind of a link in the store's vocabulary, and the link in that kind's direction."""
         vocabulary = self.store.vocabulary
         try:
             sentence = vocabulary.sentence(one.source, one.name, one.target, one.confidence)
@@ -394,7 +394,7 @@ class _LogImport(Importing[GasolineReport]):
         self.counts["links"] += 1
 
     def _since(self, ends: _Ends) -> Instant:
-        """From when on a link holds: the later of its ends; of a resolution and of an effect its own, whatever the other end is."""
+        """Return the start of a link: the later of its ends. A resolution begins at its target, a causal link at its source."""
         source, kind, target = ends
         if kind == "resolved_by":
             return self.named[target][1]
@@ -414,13 +414,13 @@ class _LogImport(Importing[GasolineReport]):
     # ---- statuses
 
     def _status(self, id: str, line: int, stated: str, last: Instant | None) -> None:
-        """Resolve an event whose status is resolved at its `last` instant, when the log has no link for it; warn where links and times disagree."""
+        """Resolve an event with status resolved at its `last` instant, if the log has no link for it. Warn if links and times contradict the status."""
         is_now = self._thing(id).status
         if stated == "resolved" and is_now == "active" and last is not None:
             self._resolve(id, last)
             is_now = self._thing(id).status
         if id not in self.fresh or is_now == stated or (is_now is None and stated != "resolved"):
-            return  # a log gives a status to what has none, such as deploys
+            return  # a log gives a status even to types without one, such as deploys
         found = f"by its links and their times it is {is_now}" if is_now else "events of its type have none"
         self.warn(line, f"{id!r} has status {stated}; {found}.")
 
@@ -456,17 +456,17 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
 
 
 def _told(sight: NumberedRows, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
-    """The occurrences of an event in order, each with its description, source and metadata; and these of its first report."""
+    """Return the occurrences of an event in order, each with description, source and metadata; and these fields of its first report."""
     ent = sight.entity(id)
     first = sight.body(ent)
     return [(at, {**first, **own}) for at, own in sight.happened.told(ent)], first
 
 
-_AT_ONCE = 256  # events that are read at once
+_AT_ONCE = 256  # events read at once
 
 
 class _LogExport:
-    """The events of a view as lines of a log."""
+    """Exports the events of a view as lines of a log."""
 
     def __init__(self, view: Reader) -> None:
         self.view = view
@@ -478,7 +478,7 @@ class _LogExport:
         self.began = {row.id: row.valid_from for row in view.scan(events=True)}
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Each event as an object, by when it happened and its id."""
+        """Yield each event as an object, by the time it happened and its id."""
         ids = sorted(self.began, key=lambda name: (self.began[name], name))
         for at in range(0, len(ids), _AT_ONCE):
             for event, told in self._told(ids[at : at + _AT_ONCE]):
@@ -525,7 +525,7 @@ class _LogExport:
 
     def _links(self, event: Event) -> list[dict[str, Any]]:
         def place(link: Link) -> tuple[datetime, str, str, bool]:
-            """Return the same for a symmetric link in either direction."""
+            """Return the same key for a symmetric link in either direction."""
             other = link.target if event.id == link.source else link.source
             return link.valid_from, link.kind, other, event.id == link.source
 
@@ -534,7 +534,7 @@ class _LogExport:
         return [link for link in shown if link is not None]
 
     def _link(self, id: str, link: Link) -> dict[str, Any] | None:
-        """A link as the event's line has it: on the source's line, on the target's only when the source is forgotten; None when it has no place there."""
+        """Return a link as a field of an event's line: on the source's line, or the target's if the source is forgotten. Return None on any other line."""
         kind, metadata = link.kind, dict(link.metadata)
         if id == link.source:
             name, other, standing = kind, link.target, link.target_standing
@@ -566,7 +566,7 @@ class _LogExport:
 
 
 def _maker(confidence: str, kind: Kind) -> str:
-    """Who makes a link that an import finds in a log: of what is inferred the store itself, where that makes such links."""
+    """Return the creator of a link that an import finds in a log. For an inferred link it is the store, if the store makes links of this kind."""
     if confidence == "explicit":
         return "user"
     return next(creator for creator in ("store", "extractor", "daemon") if creator in kind.creators)

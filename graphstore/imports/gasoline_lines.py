@@ -1,4 +1,4 @@
-"""One line of a Gasoline log as an event and its links, with nothing of it lost: what has no field of its own is kept in the metadata."""
+"""Reads one line of a Gasoline log as an event and its links, without loss: what has no field of its own is kept in the metadata."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ FIELDS = {*REQUIRED, *TEXTS, *"id origin status metadata links occurrences said 
 LINK_FIELDS = {"target", "relationship", "confidence", "reason", "strength", "created_by", "metadata", "valid_from", "valid_to"}  # fmt: skip
 STATUSES = ("active", "resolved", "superseded")
 APART = "gasoline"
-"""The metadata field for what would clash with another name."""
+"""The metadata field for values that would clash with another name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A link as a line states it: its ends in the line's direction and under the line's name."""
+    """A link as a line states it: its ends in the line's direction, under the line's name."""
 
     line: int
     source: str
     name: str
     target: str
     confidence: str = "explicit"
-    fields: Mapping[str, Any] = field(default_factory=dict)  # what else the entry has
+    fields: Mapping[str, Any] = field(default_factory=dict)  # the other fields of the entry
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event as a line states it. `instants` are its occurrences in order."""
+    """An event as a line states it. `instants`: its occurrences in order."""
 
     line: int
     id: str
@@ -49,13 +49,13 @@ class Record:
     fields: Mapping[str, Any]
     status: str | None
     said: Mapping[Instant, dict[str, Any]] = field(default_factory=dict)
-    """What an occurrence says otherwise than the line: a description, a source, metadata (None: it gave none)."""
+    """By occurrence: its own description, source or metadata, where they differ from the line's (None: it had none)."""
     first: Instant | None = None
-    """The instant of which the line's description is, where that is not the earliest."""
+    """The occurrence that the line's description belongs to, if it is not the earliest."""
 
     @property
     def reported(self) -> Instant:
-        """The instant of which the line's description is."""
+        """Return the instant of the occurrence that the line's description belongs to."""
         return self.instants[0] if self.first not in self.instants else self.first
 
     @property
@@ -64,12 +64,12 @@ class Record:
 
 
 def record_of(line: int, row: Row) -> Record:
-    """The event of a line. Raises InvalidError for one that cannot be kept."""
+    """Return the event of a line. Raise InvalidError if it cannot be kept."""
     texts = _texts_of(row)
     medium = any(row.get(name) for name in ("media_path", "media_hash") if name in texts)
     missing = [name for name in REQUIRED if row.get(name) in (None, "")]
     if medium and row.get("description") == "":
-        missing.remove("description")  # the medium says it
+        missing.remove("description")  # the medium replaces it
     if missing:
         raise InvalidError(f"no {', no '.join(missing)}")
     first = instant(row["timestamp"], "timestamp")
@@ -95,7 +95,7 @@ def record_of(line: int, row: Row) -> Record:
 
 
 def _said_of(given: Any) -> dict[Instant, dict[str, Any]]:
-    """What each occurrence says otherwise, as an export writes it; empty for anything else."""
+    """Return the fields of occurrences that differ from the line's, as an export writes them; empty for any other value."""
     if not _is_said(given):
         return {}
     return {instant(at, "occurrence"): own for at, own in given.items()}
@@ -112,12 +112,12 @@ def _is_said(given: Any) -> bool:
 
 
 def _texts_of(row: Row) -> tuple[str, ...]:
-    """The texts that are fields in this line: those of a message where `authorized` is there, as an export writes it, or as 0 and 1."""
+    """Return the names of text fields in this line. `authorized` (a boolean, or 0 and 1) marks the line of a message, which has more."""
     return EVENT_TEXTS if row.get("authorized") in (True, False) else TEXTS
 
 
 def _id_of(row: Row, at: Instant) -> str:
-    """The line's id; without one, an id that the same line always gets."""
+    """Return the line's id; without one, an id derived from the line."""
     if row.get("id") not in (None, ""):
         return text_of("id", row["id"])
     raw = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
@@ -125,7 +125,7 @@ def _id_of(row: Row, at: Instant) -> str:
 
 
 def _metadata_of(row: Row) -> dict[str, Any]:
-    """The line's metadata, and whatever no field of an event takes."""
+    """Return the line's metadata, together with everything that no field of an event holds."""
     given = row.get("metadata")
     kept = dict(given) if isinstance(given, dict) else {}
     apart = {} if given is None or isinstance(given, dict) else {"metadata": given}
@@ -155,7 +155,7 @@ def set_apart(metadata: dict[str, Any], apart: Mapping[str, Any]) -> dict[str, A
 
 
 def _comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata without what an import adds of its own accord."""
+    """Return the metadata without what an import itself adds."""
     kept = {name: value for name, value in metadata.items() if name != "status"}
     if isinstance(apart := kept.get(APART), dict):
         kept[APART] = {name: apart[name] for name in apart if name not in ("recorded", "status")}
@@ -163,7 +163,7 @@ def _comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stated_of(line: int, source: str, entry: Any) -> Stated:
-    """A link of a line. Raises InvalidError for one that is no link."""
+    """Return a link of a line. Raise InvalidError if it is not a link."""
     if not isinstance(entry, dict):
         raise InvalidError(f"link {entry!r} is no object")
     target, name = (entry.get(part) for part in ("target", "relationship"))
@@ -187,7 +187,7 @@ def stated_of(line: int, source: str, entry: Any) -> Stated:
 
 
 def is_same(record: Record, known: Event, first: Mapping[str, Any]) -> bool:
-    """Whether a line is about a known event. `first`: the body of its first report."""
+    """Return True if a line describes a known event. `first`: the body of its first report."""
     fields = record.fields
     texts = [name for name in EVENT_TEXTS if name != "fingerprint"]
     stated = {name: fields.get(name) for name in ("origin", *texts)}

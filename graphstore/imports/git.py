@@ -1,17 +1,15 @@
-"""A repository's history as bitemporal knowledge: authored is valid time, committed is transaction time.
+"""Imports a repository's history as bitemporal knowledge: authored is valid time, committed is transaction time.
 
-Git keeps a graph of snapshots, this store a sequence of descriptions for each file. The rules that map one to the other:
+Git keeps a graph of snapshots, this store a sequence of descriptions for each file. These rules map one to the other:
 
-- Commits are walked from `HEAD` back to what is known already and written parents first, older first: one transaction
-  each. Branches are interleaved, and where they meet a merge writes what differs from the
-  last description of a file: after the last commit the standing files are exactly the tree of `HEAD`.
-- This flattens the graph of commits into one sequence. A partial order is not kept: a transaction has one instant, and knowledge at T has one answer.
-  So between two commits of parallel branches the files are those of neither branch; the report counts such commits as interleaved.
-- A commit date not after the last transaction is raised to a microsecond after it; one ahead of the clock is lowered
-  to the same place.
-- A change holds from its author date, but not from later than it was committed, and not from before the file's
-  last change: a patch written long ago and rebased onto today's file did not change the file long ago.
-- A path is a node for ever. Deleted and made again it is the same node, with a gap.
+- Commits are walked from `HEAD` back to known ones and written parents first, older first, one transaction each. Branches are interleaved. A merge
+  writes what differs from the last description of a file. So after the last commit the standing files are exactly the tree of `HEAD`.
+- This flattens the graph into one sequence: a transaction has one instant, and knowledge at T has one answer. Between two commits of parallel
+  branches the files are those of neither branch; the report counts such commits as interleaved.
+- A commit date not after the last transaction is raised to a microsecond after it. One ahead of the clock is lowered to the same place.
+- A change holds from its author date, but not after its commit date, and not before the file's last change: a patch written long ago and rebased
+  onto today's file did not change the file long ago.
+- A path is one node forever. Deleted and created again, it is the same node with a gap.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ Progress = Callable[[int, int], None]
 
 EMPTY_BLOB = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 SNIFFED = 8000
-"""Git takes a file with a NUL in its first 8000 bytes for binary."""
+"""Git treats a file with a NUL in its first 8000 bytes as binary."""
 
 _REVERTS = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})\b")
 
@@ -107,7 +105,7 @@ def import_git(
 ) -> GitReport:
     """Write the commits reachable from `ref` that the store does not have yet.
 
-    Raises InvalidError when `path` is in no repository or the repository has no such ref.
+    Raise InvalidError if `path` is in no repository, or the repository has no such ref.
     """
     with _opened(path) as repo:
         head = _head(repo, ref)
@@ -115,7 +113,7 @@ def import_git(
         pending, met, shallow = _pending(repo, head, known)
         scope = str(met.metadata.get("repository") or "") if met else ""
         writing = _HistoryImport(store, repo, scope or _name(repo), known)
-        with store.together():  # what a crash takes back, the next import brings again
+        with store.together():  # what a crash undoes, the next import writes again
             for done, sha in enumerate(pending, start=1):
                 writing.commit(sha)
                 if progress:
@@ -136,7 +134,7 @@ class _TreeFile:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a commit changes at one path: the file it has there, or None; and where it was before, when renamed."""
+    """A change of one path by a commit: the new file, or None if it was deleted; and its previous path, if it was renamed."""
 
     path: bytes
     entry: _TreeFile | None
@@ -153,7 +151,7 @@ def _opened(path: str | Path) -> Repo:
 
 
 def _head(repo: Repo, ref: str) -> bytes | None:
-    """The commit a ref names; None for the HEAD of a repository without commits."""
+    """Return the commit that a ref names; None for the HEAD of a repository without commits."""
     for name in (ref, f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/remotes/{ref}"):
         try:
             found: Any = repo[repo.refs[name.encode()]]  # type: ignore[index]
@@ -169,7 +167,7 @@ def _head(repo: Repo, ref: str) -> bytes | None:
 
 
 def _name(repo: Repo) -> str:
-    """What the repository is called: by its origin, else by its folder."""
+    """Return the name of the repository: from its origin, else from its folder."""
     try:
         called = repo.get_config().get((b"remote", b"origin"), b"url").decode(errors="replace")
     except KeyError:
@@ -180,7 +178,7 @@ def _name(repo: Repo) -> str:
 def _pending(
     repo: Repo, head: bytes | None, known: dict[str, Event]
 ) -> tuple[list[bytes], Event | None, bool]:
-    """The commits to write in their order, a known commit they build on, and whether the history is cut off."""
+    """Return the commits to write in order, a known commit that they build on, and True if the history is cut off."""
     dates: dict[bytes, int] = {}
     children: dict[bytes, list[bytes]] = {}
     waiting: Counter[bytes] = Counter()
@@ -223,17 +221,17 @@ def _commit(repo: Repo, sha: bytes) -> Commit:
 
 
 def _parents(repo: Repo, commit: Commit) -> list[bytes]:
-    """The parents that are there: a shallow clone names some it does not have."""
+    """Return the parents that exist here: a shallow clone names some that it does not have."""
     named = repo.get_parents(commit.id, commit)
     return [parent for parent in dict.fromkeys(named) if parent in repo.object_store]
 
 
 def _changes(repo: Repo, commit: Commit) -> Iterator[_Change]:
-    """Yield what a commit changed against its parent; for a merge, each path once that differs from one of its parents."""
+    """Yield the changes of a commit against its parent. For a merge, yield each path once that differs from one of its parents."""
     trees = [_commit(repo, parent).tree for parent in _parents(repo, commit)] or [None]
     diffs = [_diff(repo, tree, commit.tree) for tree in trees]
     made = set.intersection(*map(_made, diffs))
-    if made:  # only what no parent has can be a rename
+    if made:  # only a path that no parent has can be the target of a rename
         diffs = [
             _with_renames(repo, tree, commit.tree, diff) for tree, diff in zip(trees, diffs, strict=True)
         ]
@@ -241,7 +239,7 @@ def _changes(repo: Repo, commit: Commit) -> Iterator[_Change]:
     files: dict[bytes, Any] = {change.new.path: change.new for change in found if change.new}
     gone = {change.old.path for change in found if change.old and change.type in ("delete", "rename")}
     renames = [(change.new, change.old) for change in found if change.type == "rename"]
-    # where the parents differ in what was renamed, the first one's counts
+    # if the parents disagree about a rename, the first parent counts
     before = {new.path: old.path for new, old in reversed(renames) if new and old and new.path in made}
     for path, file in files.items():
         yield _Change(path, _TreeFile(file.mode, file.sha.decode()), before.get(path))
@@ -250,7 +248,7 @@ def _changes(repo: Repo, commit: Commit) -> Iterator[_Change]:
 
 
 def _made(diff: list[TreeChange]) -> set[bytes]:
-    """Return the paths that were not there before."""
+    """Return the paths that did not exist before."""
     news = {change.new.path for change in diff if change.new is not None}
     return news - {change.old.path for change in diff if change.old is not None}
 
@@ -266,25 +264,25 @@ def _diff(repo: Repo, old: Any, new: Any) -> list[TreeChange]:
 
 
 def _with_renames(repo: Repo, old: Any, new: Any, diff: list[TreeChange]) -> list[TreeChange]:
-    """Return a difference of two trees with its renames, where what they need is there."""
+    """Return the difference of two trees with renames detected, if the needed contents are available."""
     if not {change.type for change in diff} >= {"add", "delete"}:
         return diff
     try:
         detected = RenameDetector(repo.object_store).changes_with_renames(old, new)
-    except KeyError:  # a partial clone: the contents to compare are not there
+    except KeyError:  # a partial clone lacks the contents to compare
         return diff
     return [part for change in detected for part in _unless_empty(change)]
 
 
 def _unless_empty(change: TreeChange) -> list[TreeChange]:
-    """Empty files all look alike: one gone and one made are no rename."""
+    """Return a rename of an empty file as a deletion and an addition, and any other change as it is: all empty files are equal."""
     if change.type == "rename" and change.new is not None and change.new.sha == EMPTY_BLOB:
         return [TreeChange.delete(change.old), TreeChange.add(change.new)]  # type: ignore[arg-type]
     return [change]
 
 
 def _text(data: bytes, encoding: bytes | None = None) -> str:
-    """Text as its author meant it: by the commit's own encoding, else UTF-8, else Latin-1, which takes anything."""
+    """Return bytes as text: in the commit's own encoding, else UTF-8, else Latin-1, which accepts anything."""
     for name in ((encoding or b"utf-8").decode("ascii", "replace"), "utf-8"):
         try:
             return data.decode(name)
@@ -299,7 +297,7 @@ def _person(line: bytes, encoding: bytes | None) -> tuple[str, str]:
 
 
 def _date(seconds: int | None, offset: int | None) -> datetime | None:
-    """A date as git has it, in its own time zone; None for one outside the years 1 to 9999."""
+    """Return a date of git in its own time zone; None if it is outside the years 1 to 9999."""
     if seconds is None:
         return None
     try:
@@ -317,7 +315,7 @@ def _date(seconds: int | None, offset: int | None) -> datetime | None:
 
 @dataclass(slots=True)
 class _FileNode:
-    """The node of a path: since when its last description holds, and what that was (None: deleted)."""
+    """The node of a path: the start of its last description, and the file described then (None: deleted)."""
 
     id: str
     since: Instant
@@ -325,7 +323,7 @@ class _FileNode:
 
 
 class _Header:
-    """The header and message of a commit, decoded."""
+    """Holds the header and message of a commit, decoded."""
 
     def __init__(self, commit: Commit) -> None:
         self.sha = commit.id.decode()
@@ -363,7 +361,7 @@ def _authored(commit: Commit) -> tuple[int | None, int | None]:
 
 
 class _HistoryImport(Importing[GitReport]):
-    """One import: the files as last described, and the counts of the report."""
+    """Runs one import: the files as last described, and the counts of the report."""
 
     def __init__(self, store: Store, repo: Repo, scope: str, known: dict[str, Event]) -> None:
         super().__init__(store, repo.path, GitReport)
@@ -372,7 +370,7 @@ class _HistoryImport(Importing[GitReport]):
         self.occurred = {sha: instant(event.occurred_at) for sha, event in known.items()}
         last = store.stats()["last_tx"]
         self.last: Instant = instant(last) if last else BEGINNING
-        self.before: bytes | None = None  # the commit written before
+        self.before: bytes | None = None  # the commit that was written last
         self.files: dict[str, _FileNode] = {}
         for node in store.nodes(kind="file", scope=scope):
             if "path" in node.content:
@@ -380,7 +378,7 @@ class _HistoryImport(Importing[GitReport]):
                 self.files[node.content["path"]] = _FileNode(node.id, instant(node.valid_from), entry)
 
     def commit(self, sha: bytes) -> None:
-        """Write one commit: its event, what it changed, what it reverts. All of it in one transaction, or nothing."""
+        """Write one commit in one transaction: its event, its changes, and what it reverts."""
         commit = _commit(self.repo, sha)
         header = _Header(commit)
         changes = list(self._news(_changes(self.repo, commit)))
@@ -407,7 +405,7 @@ class _HistoryImport(Importing[GitReport]):
         self.counts["merges"] += len(commit.parents) > 1
 
     def _begin(self, stack: ExitStack, header: _Header) -> Instant:
-        """Enter a transaction at the commit's date, or as near to it as the store allows."""
+        """Enter a transaction at the commit's date, or as near to it as the store allows. Return its instant."""
         wanted = instant(header.committed)
         options = [wanted] if wanted > self.last else []
         options += [self.last + 1] if self.last > BEGINNING else []
@@ -425,13 +423,13 @@ class _HistoryImport(Importing[GitReport]):
                 shared = wanted // 1_000_000 == self.last // 1_000_000
                 self.counts["commit_dates_shared" if shared else "commit_dates_raised"] += 1
             return at
-        # A view of a later instant was handed out: only the present is free.
+        # A view of a later instant was already used: only the present is possible.
         stack.enter_context(self.store.transaction(author=author, reason=header.subject or None))
         self.counts["commit_dates_raised"] += 1
         return instant(self.store.at.tx)
 
     def _news(self, changes: Iterable[_Change]) -> Iterator[_Change]:
-        """The changes that are new: another branch may have written the same. A submodule is no file."""
+        """Yield the changes that are new: another branch may have written the same. A submodule does not count as a file."""
         for change in changes:
             if change.entry and S_ISGITLINK(change.entry.mode):
                 self.counts["submodules"] += 1
@@ -491,14 +489,14 @@ class _HistoryImport(Importing[GitReport]):
         return content
 
     def _describe(self, path: str, file: _FileNode | None, content: dict[str, Any], at: Instant) -> _FileNode:
-        """The next version of a file, or its first."""
+        """Write the next version of a file, or its first."""
         about: dict[str, Any] = {"trigger": "commit", "source": "git"}
         again: dict[str, Any] = {**about, "minor": True}
         if file:
             self.store.revise(file.id, content, text=path, valid_from=moment(at), **again)
             return _FileNode(file.id, at, None)
-        # A path that another repository in the same store has gets this one's name in its id.
-        name = re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", path)  # as an id may be
+        # If another repository in the store has a file with this path, the id includes the name of this repository.
+        name = re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", path)  # fit for an id
         for id in (f"file:{name}", f"file:{self.scope}/{name}"):
             try:
                 self.store.add_node(

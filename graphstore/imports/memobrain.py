@@ -1,7 +1,7 @@
-"""Messages and MemoBrain's graphs from files: each message or thought a node, by the conventions that its text may follow.
+"""Imports messages and MemoBrain's graphs from files: each message or thought becomes a node, by the conventions that its text may follow.
 
-Reading again adds nothing. What cannot be read is reported with its place and left out, and the rest is kept; a node that is
-known already and differs gets a new version. Everything is recorded now, or, as a replay, each message at its own time.
+Reading again adds nothing. What cannot be read is reported with its place and left out; the rest is kept. A known node that differs gets a new
+version. Everything is recorded now, or, as a replay, each message at its own time.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def import_memobrain(
 
 
 def node_name(number: Any) -> str:
-    """The id of a thought by its number: `node_5`."""
+    """Return the id of a thought from its number: `node_5`."""
     text = str(number)
     return text if text.startswith("node_") else f"node_{text}"
 
@@ -143,7 +143,7 @@ def node_name(number: Any) -> str:
 
 
 class _Broken(str):
-    """Why there is no message at a place."""
+    """The reason why there is no message at a place."""
 
 
 def _read(path: str | Path) -> bytes:
@@ -154,9 +154,9 @@ def _read(path: str | Path) -> bytes:
 
 
 def messages_in(raw: bytes, name: str) -> Iterator[tuple[int, Any]]:
-    """The messages of a document with their places, from 1; of lines that are no JSON why.
+    """Yield the messages of a document with their places, from 1. A line that is not JSON yields the reason.
 
-    Raises InvalidError for a document that holds no messages.
+    Raise InvalidError for a document without messages.
     """
     text = raw.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -165,7 +165,7 @@ def messages_in(raw: bytes, name: str) -> Iterator[tuple[int, Any]]:
         yield from _lines(text)
         return
     if isinstance(whole, Mapping):
-        # one line alone is a message
+        # a single object is a message
         whole = whole["messages"] if "messages" in whole else [whole]
     if not isinstance(whole, list):
         raise InvalidError(
@@ -175,7 +175,7 @@ def messages_in(raw: bytes, name: str) -> Iterator[tuple[int, Any]]:
 
 
 def whole_messages(raw: bytes, name: str, timezone: str | None = None) -> list[Any]:
-    """The messages of a document, every one. Raises InvalidError with the line of one that is no JSON."""
+    """Return all messages of a document. Raise InvalidError that names the line which is not JSON."""
     zone = zone_named(timezone)
     found = []
     for place, message in messages_in(raw, name):
@@ -200,7 +200,7 @@ def _graph_in(raw: bytes, name: str) -> Mapping[str, Any]:
         found = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise InvalidError(f"{name!r} is no JSON: {error}.") from None
-    for part in ("graph", "memory"):  # as it is saved with the messages beside it
+    for part in ("graph", "memory"):  # a graph may be saved together with its messages
         if isinstance(found, Mapping) and "nodes" not in found and isinstance(found.get(part), Mapping):
             found = found[part]
     if isinstance(found, list):
@@ -223,7 +223,7 @@ def _nodes_of(graph: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _timed(row: Any, zone: tzinfo | None) -> Any:
-    """A record whose times have the zone of the file where they name none."""
+    """Return a record in which times without a zone have the zone of the file."""
     if zone is None or not isinstance(row, Mapping):
         return row
     timed = dict(row)
@@ -234,21 +234,21 @@ def _timed(row: Any, zone: tzinfo | None) -> Any:
         try:
             parsed = datetime.fromisoformat(at)
         except ValueError:
-            continue  # refused where it is read
+            continue  # refused later, where it is read
         if parsed.tzinfo is None:
             timed[name] = parsed.replace(tzinfo=zone).isoformat()
     return timed
 
 
 def _said(row: Any, note: Note) -> Instant | None:
-    """When a message was said: its own time, else that which its words name."""
+    """Return the time of a message: its own field, else the date in its text."""
     own = (row.get(name) for name in TIMES) if isinstance(row, Mapping) else ()
     at = next((each for each in own if each is not None), None)
     return note.at if at is None else instant(at, "timestamp")
 
 
 def _id_of(message: Any, session: str | None, seen: Counter[bytes]) -> str:
-    """An id that the same message of the same session always gets, however the file grew."""
+    """Return an id derived from the message, its session and its repetitions, so that it stays the same when the file grows."""
     key = orjson.dumps([session, message], option=orjson.OPT_SORT_KEYS)
     seen[key] += 1
     if seen[key] > 1:
@@ -257,7 +257,7 @@ def _id_of(message: Any, session: str | None, seen: Counter[bytes]) -> str:
 
 
 def _thought(row: Mapping[str, Any], number: Any, zone: tzinfo | None) -> Note:
-    """A node of MemoBrain as a note: its thought is text, or the messages it was made of."""
+    """Return a node of MemoBrain as a note. Its thought is text, or a list of messages."""
     timed = _timed(row, zone)
     thought = timed.get("thought")
     if isinstance(thought, list):
@@ -282,7 +282,7 @@ _Placed = tuple[int, Note]  # the place of a note in the file, and the note
 
 @dataclass
 class _NoteBatch:
-    """What is recorded in one transaction: notes, what notes supersede (an id each), edges."""
+    """Holds what one transaction records: notes, superseded ids with the notes that supersede them, edges."""
 
     notes: list[_Placed] = field(default_factory=list)
     olds: list[tuple[_Placed, str]] = field(default_factory=list)
@@ -290,12 +290,12 @@ class _NoteBatch:
 
 
 class _NoteImport(Importing[MemoBrainReport]):
-    """Notes on their way into the store, with what was left out."""
+    """Writes notes into the store, and records what was left out."""
 
     def __init__(self, store: Store, file: str) -> None:
         super().__init__(store, file, MemoBrainReport)
         self.notes: list[_Placed] = []
-        self.said: list[Instant | None] = []  # when each of them was
+        self.said: list[Instant | None] = []  # the time of each note
         self.names: dict[int, str] = {}  # the node of a note, by its place
         self.held: dict[str, list[_Edge]] = defaultdict(list)  # the edges written, by each end
 
@@ -308,7 +308,7 @@ class _NoteImport(Importing[MemoBrainReport]):
     def write(
         self, progress: Progress | None, edges: list[_Edge] | None = None, *, replay: bool
     ) -> MemoBrainReport:
-        """Write all of it: now in one transaction, or as a replay in one for each instant."""
+        """Write everything: in one transaction now, or as a replay in one for each instant."""
         records = len(self.notes) + len(self.damaged)
         batches = self._by_time(edges or []) if replay else None
         if batches is None:
@@ -326,9 +326,9 @@ class _NoteImport(Importing[MemoBrainReport]):
         return self.report(records=records, hint=hint)
 
     def _by_time(self, edges: list[_Edge]) -> list[tuple[datetime | None, _NoteBatch]] | None:
-        """The batches of a replay, in order; None as the instant: now. None when the store cannot record the first at its time any more.
+        """Return the batches of a replay with their instants in order; None as instant: now. Return None if the store has passed the first instant.
 
-        A supersession and an edge are recorded when both their ends are. What is ahead of the clock, or known already, is recorded now.
+        A supersession or an edge is recorded once both its ends are. What is ahead of the clock, or already known, is recorded now.
         """
         store = self.store
         times = self._times()
@@ -360,7 +360,7 @@ class _NoteImport(Importing[MemoBrainReport]):
         return [(None if at == OPEN else moment(at), found[at]) for at in sorted(found)]
 
     def _times(self) -> list[Instant | None]:
-        """When each note was said: one that has no time at that of the note before it, the first ones at that of the first one that has."""
+        """Return the time of each note. A note without one has that of the note before it, or at the start that of the first note with a time."""
         last = next((said for said in self.said if said is not None), None)
         times = []
         for said in self.said:
@@ -373,7 +373,7 @@ class _NoteImport(Importing[MemoBrainReport]):
         for place, note in batch.notes:
             if name := self._describe(place, note):
                 self.names[place] = name
-                if self.held and note.key is not None:  # it may have ended another one
+                if self.held and note.key is not None:  # the new value of a key may have ended another node
                     self._hold_on(link.target for link in self.store.supersedes(name))
             if progress and (number := len(self.names)) % 256 == 0:
                 progress(number, len(self.notes))
@@ -385,7 +385,7 @@ class _NoteImport(Importing[MemoBrainReport]):
             self._link(edge)
 
     def _describe(self, place: int, note: Note) -> str | None:
-        """Add the node of a note, or revise the one that is known where it differs. None when the store refuses it."""
+        """Add the node of a note, or revise the known one if it differs. Return None if the store refuses it."""
         store = self.store
         try:
             if note.id is None or not store.knows(note.id):
@@ -393,7 +393,7 @@ class _NoteImport(Importing[MemoBrainReport]):
                 self.counts["added"] += 1
                 return name
             described = (note.content, given_text(note.content, note.text), note.tags)
-            # what the file held before is not written again, whatever was recorded since
+            # an earlier content of the file is not written again, whatever was recorded since
             known = store.versions(note.id)
             if any((one.content, given_text(one.content, one.text), one.tags) == described for one in known):
                 self.counts["unchanged"] += 1
@@ -406,7 +406,7 @@ class _NoteImport(Importing[MemoBrainReport]):
             return None
 
     def _supersede(self, place: int, name: str, note: Note, old: str) -> None:
-        """Write that a note supersedes a node. An unknown one is a warning: the note is kept."""
+        """Record that a note supersedes a node. An unknown node is a warning: the note is kept."""
         if not self.store.knows(old):
             error = NotFoundError.nearest("node", old, partial(self._ids_beside, old))
             self.warn(place, f"{name!r} supersedes what is not known: {error}")
@@ -433,7 +433,7 @@ class _NoteImport(Importing[MemoBrainReport]):
             self.held[edge[end]].append(edge)
 
     def _hold(self, edge: _Edge) -> None:
-        """Link the ends of an edge from when both hold until the first of them ends; a link that goes on beyond that is cut there."""
+        """Link the ends of an edge while both hold. An existing link that lasts longer is cut."""
         made = edge["valid_from"]
         starts, ends = [] if made is None else [instant(made)], set[Instant]()
         for name in (edge["source"], edge["target"]):
@@ -451,7 +451,7 @@ class _NoteImport(Importing[MemoBrainReport]):
             self.store.unlink(link.id, valid_from=moment(until), reason="one of its ends ended")
 
     def _hold_on(self, ended: Iterable[str]) -> None:
-        """Hold the edges of things that ended anew."""
+        """Update the edges of nodes that have ended."""
         for name in ended:
             for edge in self.held.get(name, ()):
                 self._hold(edge)
@@ -462,7 +462,7 @@ class _NoteImport(Importing[MemoBrainReport]):
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
-        """Count the links made inside the block."""
+        """Count the links created inside the block."""
         before = self._links_made()
         yield
         self.counts["links"] += self._links_made() - before
@@ -473,7 +473,7 @@ class _NoteImport(Importing[MemoBrainReport]):
 
 
 def _edge(edge: Any, zone: tzinfo | None) -> dict[str, Any]:
-    """An edge as a link; what cannot be one has the reason in `damage`."""
+    """Return an edge as arguments of a link, or the reason in `damage` if it cannot be one."""
     ends = ("src", "dst") if isinstance(edge, Mapping) and "src" in edge else ("source", "target")
     if not isinstance(edge, Mapping) or any(edge.get(end) is None for end in ends):
         return {"damage": f"{edge!r} is no edge. It needs src and dst."}

@@ -1,7 +1,7 @@
-"""Traces of OpenTelemetry, imported and exported: OTLP as JSON or as protobuf bytes.
+"""Imports and exports traces of OpenTelemetry: OTLP as JSON or as protobuf bytes.
 
-A span is one event of type `span`, at its start; what it says is kept in the metadata as OTLP/JSON has it, so that it goes out as it came in.
-Other events of the timeline go out as spans of their own, or as events of the span they belong to.
+A span is one event of type `span`, at its start. Its fields are kept in the metadata as OTLP/JSON, so that it is exported unchanged. Other events
+of the timeline are exported as spans of their own, or as events of the span they belong to.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["OtlpReport", "export_otlp", "import_otlp", "traces_data"]
 
 OTLP = "otlp"
-"""The metadata field of an event that keeps its span."""
+"""The metadata field of an event that holds its span."""
 NAMELESS = "(a span without a name)"
 BINARY = frozenset({".pb", ".binpb", ".bin"})
-"""Endings of files that are written as protobuf bytes."""
+"""The file suffixes for protobuf bytes."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SCOPE = "graphstore"
 _TEXTS = ("source", "agent", *MESSAGE_TEXTS)
@@ -68,7 +68,7 @@ class OtlpReport(ImportReport):
 
 
 class _Group(NamedTuple):
-    """What the spans around a span share, as OTLP/JSON; None where it is absent."""
+    """Holds what the spans of one group share, as OTLP/JSON; None if absent."""
 
     resource: Json | None
     resource_schema: str
@@ -112,7 +112,7 @@ def import_otlp(store: Store, source: str | Path | bytes, *, progress: Progress 
 
 
 class _Reading(Importing[OtlpReport]):
-    """The spans of one file, and what was wrong with it."""
+    """Reads the spans of one file, and records its faults."""
 
     def __init__(self, store: Store, name: str) -> None:
         super().__init__(store, name, OtlpReport)
@@ -120,9 +120,9 @@ class _Reading(Importing[OtlpReport]):
         self.traces: set[str] = set()
 
     def spans(self, data: bytes) -> Iterator[tuple[str, int, _Group, Span]]:
-        """Each span with its place, its line (or the number of its message) and what it shares."""
+        """Yield each span with its place, its line (or the number of its message) and its group."""
         if not data.startswith(b"\0"):
-            # neither JSON nor a message begins with it, a length of less than 16 MiB does
+            # neither JSON nor a message begins with a zero byte, but a length below 16 MiB does
             yield from self._message(_unpacked(data, self.file), 1)
             return
         good, failed = 0, None
@@ -139,7 +139,7 @@ class _Reading(Importing[OtlpReport]):
             )
 
     def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """The messages of a file of the Collector's file exporter: each behind its length in four bytes, the highest first."""
+        """Yield the messages of a file of the Collector's file exporter. Each follows its length in four bytes, most significant first."""
         at = number = 0
         while at < len(data):
             number += 1
@@ -189,7 +189,7 @@ class _Reading(Importing[OtlpReport]):
                         yield where, group, span
 
     def _listed(self, found: Json, name: str, where: str, line: int) -> Iterator[tuple[str, Json]]:
-        """The objects in a list of an object, each with its place."""
+        """Yield the objects in a list of an object, each with its place."""
         several = found.get(name)
         if several is not None and not isinstance(several, list):
             self.leave(line, f"{where}{name} is no list")
@@ -220,7 +220,7 @@ def _read(path: Path) -> bytes:
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
-    """The bytes as they are, or what zstd packed into them."""
+    """Return the bytes, decompressed if they are zstd."""
     if not data.startswith(_ZSTD):
         return data
     import pyarrow
@@ -235,7 +235,7 @@ def _unpacked(data: bytes, name: str) -> bytes:
 
 
 def _documents(data: bytes) -> tuple[list[tuple[int, Json]], list[tuple[int, str]]]:
-    """The objects in a text with their lines, and what is damaged: the text is one object, or has one a line."""
+    """Return the objects in a text with their lines, and the damaged lines. The text is one object, or one per line."""
     try:
         return [(1, _object(data))], []
     except ValueError:
@@ -261,7 +261,7 @@ def _object(data: bytes) -> Json:
 
 
 def _import_span(reading: _Reading, group: _Group, span: Span, place: str) -> None:
-    """Record a span. Raises InvalidError for one whose ids are none."""
+    """Record a span. Raise InvalidError for an invalid id."""
     trace_id, span_id = _id(span.trace_id, 16, "traceId", place), _id(span.span_id, 8, "spanId", place)
     parent = span.parent_span_id
     parent_id = _id(parent, 8, "parentSpanId", place) if any(parent) else None
@@ -295,7 +295,7 @@ def _import_span(reading: _Reading, group: _Group, span: Span, place: str) -> No
 
 
 def _record_span(reading: _Reading, id: str, name: str, fields: Mapping[str, Any]) -> bool:
-    """Record a span and return True, unless it is known; what is forgotten stays so."""
+    """Record a span. Return False if it is known; a forgotten one stays forgotten."""
     store = reading.store
     with store.reading(is_narrow=True) as sight:
         ent = sight.entity(id)
@@ -322,7 +322,7 @@ def _id(raw: bytes, length: int, name: str, place: str) -> str:
 
 
 def _service(resource: Json | None) -> str | None:
-    """The name of the service in a resource."""
+    """Return the name of the service in a resource."""
     for attribute in (resource or {}).get("attributes", ()):
         if attribute.get("key") == "service.name":
             name = attribute.get("value", {}).get("stringValue")
@@ -364,11 +364,11 @@ def traces_data(view: Reader) -> TracesData:
 
 
 class _TraceExport:
-    """Spans grouped by resource and scope."""
+    """Groups spans by resource and scope."""
 
     def __init__(self) -> None:
         self.resources: dict[bytes, tuple[_Group, dict[bytes, tuple[_Group, list[Span]]]]] = {}
-        self.spans: dict[tuple[str, str], Span] = {}  # the imported ones, by trace and span
+        self.spans: dict[tuple[str, str], Span] = {}  # imported spans, by trace and span id
 
     def data(self) -> TracesData:
         traces = TracesData()
@@ -390,7 +390,7 @@ class _TraceExport:
         scopes.setdefault(inner, (group, []))[1].append(span)
 
     def imported(self, event: Event) -> bool:
-        """Export an imported span unchanged. False for any other event."""
+        """Export an imported span unchanged. Return False for any other event."""
         kept = event.metadata.get(OTLP) if event.type == SPAN else None
         if not isinstance(kept, dict) or event.trace_id is None or event.span_id is None:
             return False
@@ -405,13 +405,13 @@ class _TraceExport:
             _fill(Resource(), group.resource or {})
             _fill(InstrumentationScope(), group.scope or {})
         except (InvalidError, KeyError, ValueError):
-            return False  # somebody else's metadata under that name
+            return False  # metadata of another origin under that name
         self.add(group, span)
         self.spans.setdefault((event.trace_id, event.span_id), span)
         return True
 
     def grown(self, trace: timeline.Trace) -> None:
-        """Export what was not imported as spans: each span of the tree, and each event of no span as one of its own."""
+        """Export events that were not imported: each span of the tree, and each event without a span as a span of its own."""
         for each in trace.spans:
             others = [event for event in each.events if OTLP not in event.metadata]
             came = self.spans.get((trace.trace_id, each.span_id))
@@ -456,7 +456,7 @@ def _fill(message: Any, found: Json) -> None:
 
 
 def _point(event: Event) -> Span.Event:
-    """An event of the timeline as an event of a span."""
+    """Return an event of the timeline as an event of a span."""
     fields: dict[str, Any] = {"graphstore.event_id": event.id, "description": event.description}
     fields |= {name: value for name in _TEXTS if (value := getattr(event, name)) is not None}
     if event.authorized is not None:
@@ -481,7 +481,7 @@ def _nano(event: Event) -> int:
 
 
 def _hex(id: str, length: int) -> bytes:
-    """An id as OTLP has it: the bytes it is the hex of, else bytes that the same id always gets."""
+    """Return an id as OTLP bytes: decoded if it is hex of this length, else derived from the id."""
     try:
         raw = bytes.fromhex(id) if id == id.lower() and len(id) == 2 * length else b""
     except ValueError:

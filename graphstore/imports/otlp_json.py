@@ -1,6 +1,6 @@
-"""OTLP messages as the JSON that OpenTelemetry writes: lower camel case, ids in hex, 64-bit numbers as text, enums as numbers.
+"""Encodes OTLP messages as the JSON of OpenTelemetry: lower camel case, ids in hex, 64-bit numbers as text, enums as numbers.
 
-It is not what protobuf's own JSON makes of them: there ids are base64. Whatever is no field is left out and reported.
+Protobuf's own JSON differs: its ids are base64. Unknown fields are left out and reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def to_json(message: Message) -> Json:
-    """A message as a JSON object: the fields that are set, in the order of their numbers."""
+    """Return a message as a JSON object: the fields that are set, in the order of their numbers."""
     found: Json = {}
     for field, value in message.ListFields():
         if _repeated(field):
@@ -55,13 +55,13 @@ def _written(field: FieldDescriptor, value: Any) -> Any:
 
 
 def from_json(found: Any, message: Message, where: str, unknown: Callable[[str], None]) -> None:
-    """Fill a message from a JSON object. `unknown` is called with the place of each name that is no field.
+    """Fill a message from a JSON object. `unknown` is called with the place of each unknown name.
 
-    Raises InvalidError with the place of a value that does not fit its field.
+    Raise InvalidError that names the place of a value which does not fit its field.
     """
     if not isinstance(found, dict):
         raise InvalidError(f"{where} is {brief(found)}, no object")
-    message.SetInParent()  # set, even if empty
+    message.SetInParent()  # mark it as set, even if it is empty
     fields = {field.json_name: field for field in message.DESCRIPTOR.fields}
     for name, value in found.items():
         field = fields.get(name)
@@ -133,7 +133,7 @@ def _bytes(value: str, place: str) -> bytes:
 
 
 def unknown_fields(message: Message, where: str) -> Iterator[str]:
-    """The places of fields that this version of the protocol has no name for, in a message that was read from bytes."""
+    """Yield the places of fields that this version of the protocol does not know, in a message read from bytes."""
     for field in UnknownFieldSet(message):
         yield f"{where}: field {field.field_number}"
     for inner, value in message.ListFields():

@@ -1,7 +1,7 @@
-"""What is known of agent sessions as a folder of JSON files, exported and imported: a file for each version of a node, and the edges.
+"""Exports and imports nodes of agent sessions as a folder of JSON files: one for each version of a node, and one for the edges.
 
-`YYYY/MM/{id}-v{n}.json` holds a segment's node, `sessions/{id}-v{n}.json` a session's, `edges.json` the links between them. What only this
-store knows stands in a file's `graphstore`, where it is not what an import would conclude by itself.
+`YYYY/MM/{id}-v{n}.json` holds a segment's node, `sessions/{id}-v{n}.json` a session's, `edges.json` the links between them. A file's `graphstore`
+holds what only this store knows, unless an import would conclude it by itself.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 EDGES, SESSIONS = "edges.json", "sessions"
 OURS = "graphstore"
 APART = "piBrain"
-"""Where a link's metadata keep the unknown fields of an edge."""
+"""The field of a link's metadata for unknown fields of an edge."""
 FIRST, AGAIN = "initial", "prompt_update"
-"""What made a first version, and a later one, where its file does not say."""
+"""The triggers of a first version, and of a later one, if the file names none."""
 _BOUNDARIES = frozenset({"fork", "branch", "tree_jump", "resume", "compaction", "continuation"})
 _PLAIN_NAME = re.compile(r"[\w.-]+\Z")
-_WHOLE = 1  # the line of damage to a file as a whole
+_WHOLE = 1  # the line for damage to a whole file
 
 
 class Exported(Value):
@@ -105,22 +105,22 @@ def _json(content: Any) -> bytes:
 
 
 class _SessionExport:
-    """The nodes of sessions that a view knows, as files."""
+    """Exports the session nodes that a view knows as files."""
 
     def __init__(self, view: Reader) -> None:
         self.view = view
         self.counts = {"nodes": 0, "versions": 0, "edges": 0}
         self.left: list[str] = []
-        self.elsewhere = 0  # links with an end that is no node of a session
-        self.past = 0  # links that are known and do not hold here
-        self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
+        self.elsewhere = 0  # links with an end that is not a session node
+        self.past = 0  # links that are known but do not hold here
+        self.began: dict[str, Instant] = {}  # when each written node began, as first recorded
         with view.reading() as sight:
             ents = sight.of_kinds((SEGMENT, SESSION), events=False)
             sight.read_names(ents)
             self.names = list(map(sight.id, ents))
 
     def files(self) -> Iterator[tuple[str, Any]]:
-        """Each file by its path: the nodes in the order they were first known, then the edges."""
+        """Yield each file with its path: the nodes in the order they were first known, then the edges."""
         for id in self.names:
             written = 0
             for path, content in self._versions(id):
@@ -133,7 +133,7 @@ class _SessionExport:
         yield EDGES, edges
 
     def warnings(self) -> list[str]:
-        """What has no place in the files."""
+        """Return descriptions of what could not be exported."""
         left = list(self.left)
         if self.elsewhere:
             left.append(f"{plural(self.elsewhere, 'link')} with what is no node of a session")
@@ -173,7 +173,7 @@ class _SessionExport:
                 self.elsewhere += 1
 
     def _links(self) -> list[Link]:
-        """The links that hold at one of the nodes or at both, each once and as it is stored."""
+        """Return the links that hold at a node or at both ends, each once and as it is stored."""
         with self.view.reading() as sight:
             ents = list(map(sight.entity, self.began))
             sight.read_ends(ents)
@@ -211,9 +211,9 @@ class _SessionExport:
 
 
 def _file_of(version: Version) -> tuple[str, Json, tuple[Instant, Instant, Instant]]:
-    """The path and the content of a version's file, and the periods an import would conclude: valid from, valid to, recorded at.
+    """Return the path and content of a version's file, and the periods that an import would conclude: valid from, valid to, recorded at.
 
-    Raises InvalidError for a segment that is no node of a session.
+    Raise InvalidError for a segment that is not a session node.
     """
     plain_id = version.id if _PLAIN_NAME.match(version.id) else quote(version.id, safe="")
     name = f"{plain_id}-v{version.number}.json"
@@ -229,7 +229,7 @@ def _file_of(version: Version) -> tuple[str, Json, tuple[Instant, Instant, Insta
 
 
 def _kept_of(version: Version) -> Json:
-    """What the store keeps of a version beside its content, where it does not follow from it."""
+    """Return what the store has for a version besides its content, unless it follows from the content."""
     text, tags = _searched(version.kind, version.content)
     kept = {
         "key": version.key if version.number == 1 else None,
@@ -247,7 +247,7 @@ def _kept_of(version: Version) -> Json:
 
 
 def _searched(kind: str, content: Json) -> tuple[str | None, tuple[str, ...]]:
-    """The text and the tags that a node is kept with, where the file has no others."""
+    """Return the text and tags that a node gets if its file has no others."""
     if kind == SESSION:
         return None, ()
     node = checked(SessionNode, content)
@@ -275,7 +275,7 @@ def _snake(name: str) -> str:
 
 
 def _renamed(kind: str, value: Any, which: re.Pattern[str], rename: Callable[[str], str]) -> Any:
-    """The metadata of a boundary, its fields under the names of the other side: `gap_minutes` here, `gapMinutes` there."""
+    """Return the metadata of a boundary with renamed fields: `gap_minutes` here, `gapMinutes` in files."""
     if kind not in _BOUNDARIES:
         return value
     if isinstance(value, list):
@@ -327,7 +327,7 @@ def import_pi_brain(store: Store, folder: str | Path, *, progress: Progress | No
 
 @dataclass(frozen=True, slots=True)
 class _VersionFile:
-    """One version, as in its file. `rows`: the periods it held over, valid from and to, believed from and to."""
+    """One version, as in its file. `rows`: its periods, as valid from and to, believed from and to."""
 
     path: Path
     id: str
@@ -344,7 +344,7 @@ class _VersionFile:
 
 @dataclass(slots=True)
 class _DatedWrite:
-    """What to do at an instant: versions first, then links, then retractions."""
+    """An action at an instant. Versions come first, then links, then retractions."""
 
     at: Instant
     rank: int
@@ -354,7 +354,7 @@ class _DatedWrite:
 
 
 class _SessionImport(Importing[PiBrainReport]):
-    """One folder on its way into a store."""
+    """Imports one folder into a store."""
 
     def __init__(self, store: Store, root: Path) -> None:
         super().__init__(store, root, PiBrainReport)
@@ -366,7 +366,7 @@ class _SessionImport(Importing[PiBrainReport]):
     # ---- reading
 
     def read(self, path: Path) -> None:
-        """Keep a file's content for later, or report why not."""
+        """Read a file for later, or report why it cannot be read."""
         try:
             given = orjson.loads(path.read_bytes())
             if path.name == EDGES:
@@ -399,7 +399,7 @@ class _SessionImport(Importing[PiBrainReport]):
     # ---- writing
 
     def write(self) -> None:
-        """Write everything in the order of its recording, a transaction for each instant."""
+        """Write everything in the order it was recorded, with a transaction for each instant."""
         acts = [*self._of_nodes(), *self._of_edges()]
         acts.sort(key=lambda act: (act.at, act.rank, act.order))
         with self.store.together():
@@ -410,7 +410,7 @@ class _SessionImport(Importing[PiBrainReport]):
         allowed = None if at <= self.store.last_tx else moment(at)
         try:
             self._do(allowed, acts)
-        except InvalidError:  # ahead of the clock, or before a view that was handed out
+        except InvalidError:  # ahead of the clock, or before a view that was already used
             self._do(None, acts)
 
     def _do(self, at: Any, acts: list[_DatedWrite]) -> None:
@@ -437,7 +437,7 @@ class _SessionImport(Importing[PiBrainReport]):
             yield from self._withdrawals(id, files)
 
     def _fresh(self, id: str, files: list[_VersionFile]) -> list[_VersionFile]:
-        """The versions that the store does not have."""
+        """Return the versions that the store does not have."""
         try:
             rows = self.store.versions(id) if self.store.knows(id) else []
         except InvalidError as error:
@@ -476,17 +476,17 @@ class _SessionImport(Importing[PiBrainReport]):
         self.counts["versions"] += 1
 
     def _withdrawals(self, id: str, files: list[_VersionFile]) -> Iterator[_DatedWrite]:
-        """What was retracted of a node and not written again, at each instant."""
+        """Yield what was retracted of a node and not written again, at each instant."""
         rows = [row for file in files for row in file.rows]
         for file, following in pairwise(files):
-            if "periods" not in file.ours:  # then it ended with the next one
+            if "periods" not in file.ours:  # the version ended with the next one
                 ended_at = max(following.recorded, file.recorded + 1)
                 rows[rows.index(file.rows[0])] = (*file.rows[0][:3], ended_at)
         retracted = bool(files) and files[-1].ours.get("standing") == "retracted"
         for at in sorted({*(row[3] for row in rows if row[3] < OPEN), *(file.recorded for file in files)}):
             ended = [row[:2] for row in rows if row[3] == at]
             begun = [row[:2] for row in rows if row[2] == at]
-            if len(begun) > 1:  # it was written over all of them at once: the gaps go
+            if len(begun) > 1:  # it was written over all of them at once, so there are no gaps
                 ended.append((min(row[0] for row in begun), max(row[1] for row in begun)))
             gone = [gap for whole in coalesce(ended) for gap in without_all(whole, begun)]
             again = [row[:2] for file in files for row in file.rows if row[2] > max(at, file.recorded)]
@@ -504,14 +504,14 @@ class _SessionImport(Importing[PiBrainReport]):
         held = [(instant(row.valid_from), _end(row.valid_to)) for row in self.store.history(id)]
         for start, stop in gone:
             if without_all((start, stop), held) == [(start, stop)]:
-                continue  # a supersession has taken it
+                continue  # a supersession has already closed it
             if retracted or stop < OPEN:
                 self.store.retract(id, valid_from=moment(start), valid_to=moment(stop), reason="as imported")
             else:
                 self.store.end(id, at=moment(start), reason="as imported")
 
     def _supersede_again(self, id: str, gone: list[Period]) -> None:
-        """Supersede again what was revised after a supersession, where that closes no more than what is gone."""
+        """Supersede again what was revised after a supersession, if that closes only what is gone."""
         for link in self.store.backlinks_to(id, "supersedes"):
             since, rows = instant(link.valid_from), self.store.history(id)
             held = [(max(since, instant(row.valid_from)), _end(row.valid_to)) for row in rows]
@@ -557,7 +557,7 @@ class _SessionImport(Importing[PiBrainReport]):
         self.counts["links"] += 1
 
     def _since(self, edge: NodeEdge) -> Instant:
-        """From when on a link holds: the later of its ends, by the first version of each."""
+        """Return the start of a link: the later start of its ends, by the first version of each."""
         ends = (edge.source_node_id, edge.target_node_id)
         for end in ends:
             if end not in self.began:
@@ -566,7 +566,7 @@ class _SessionImport(Importing[PiBrainReport]):
 
 
 def _read_file(path: Path, given: Any, session: bool) -> _VersionFile:
-    """A file's content, checked. Raises InvalidError for what is no node."""
+    """Return the checked content of a file. Raise InvalidError if it is not a node."""
     if not isinstance(given, Mapping):
         raise InvalidError(f"no JSON object but {type(given).__name__}")
     id, number = given.get("id"), given.get("version")

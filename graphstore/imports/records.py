@@ -1,7 +1,7 @@
-"""Other people's records as knowledge: tables and JSON lines by a mapping, a repository's history by its own rules.
+"""Imports records of others as knowledge: tables and JSON lines by a mapping, a repository's history by its own rules.
 
-Real files are partly broken. A row that cannot be read is reported with file, line and reason, and the rest is kept;
-a mapping that names a column the file does not have is refused before anything is written.
+Real files are partly broken. A row that cannot be read is reported with file, line and reason, and the rest is kept. A mapping that names a column
+missing in the file is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _read_mapping(mapping: Row | str | Path) -> dict[str, Any]:
 
 
 def _cell(row: Row, column: str) -> Any:
-    """The value of a column, or of a path into nested objects."""
+    """Return the value of a column, or of a path into nested objects."""
     if column in row:
         return row[column]
     found: Any = row
@@ -184,7 +184,7 @@ def _written(value: Any) -> str:
 
 
 class _Template:
-    """`"{product}/{cycle}"`, the name of a column, or a constant: which of the last two, the file decides."""
+    """A template `"{product}/{cycle}"`, the name of a column, or a constant. The columns of the file distinguish the last two."""
 
     def __init__(self, setting: str, text: Any) -> None:
         if not isinstance(text, str):
@@ -194,7 +194,7 @@ class _Template:
         self.columns = _COLUMN.findall(text)
 
     def settle(self, columns: set[str], *, constant: bool) -> None:
-        """Decide what a plain text is. Raises InvalidError for a column the file does not have."""
+        """Decide between column and constant. Raise InvalidError for a column that the file does not have."""
         if not self.columns and self.text in columns:
             self.text, self.columns = f"{{{self.text}}}", [self.text]
         wrong = [each for each in self.columns if columns.isdisjoint((each, each.split(".")[0]))]
@@ -204,14 +204,14 @@ class _Template:
             raise InvalidError.choice(f"column in the mapping's {self.setting}", wrong[0], columns)
 
     def filled(self, row: Row) -> str:
-        """The filled template; empty when a column of it is."""
+        """Return the filled template; empty if one of its columns is."""
         cells = {column: _written(_cell(row, column)) for column in self.columns}
         if not all(cells.values()):
             return ""
         return _COLUMN.sub(lambda found: cells[found[1]], self.text)
 
     def each(self, row: Row, separator: str | None) -> list[str]:
-        """The template filled once for each part of its column."""
+        """Return the template filled once for each part of its column."""
         if separator is None:
             return [filled for filled in [self.filled(row)] if filled]
         [column] = self.columns
@@ -230,7 +230,7 @@ class _LinkPlan:
 
 @dataclass(slots=True)
 class _Record:
-    """A row as it will be written."""
+    """A row ready to be written."""
 
     id: str
     kind: str
@@ -252,7 +252,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "json": j
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """The content, when it is JSON that the store can keep."""
+    """Return the content if it is JSON that the store can hold. Raise Unreadable otherwise."""
     try:
         orjson.dumps(content)
     except (TypeError, ValueError) as error:  # an integer beyond 64 bits, a set in a list
@@ -263,7 +263,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
 
 
 class _RecordMapping:
-    """A mapping, read and checked."""
+    """Holds a mapping, read and checked."""
 
     def __init__(self, mapping: dict[str, Any]) -> None:
         for setting in mapping:
@@ -286,7 +286,7 @@ class _RecordMapping:
         self.fields: dict[str, _Template] = {}
 
     def check(self, columns: set[str]) -> None:
-        """Match the mapping with the columns there are. Raises InvalidError for a column that is missing."""
+        """Match the mapping with the columns of the file. Raise InvalidError for a missing column."""
         if not columns:
             return
         content = self.content
@@ -310,7 +310,7 @@ class _RecordMapping:
                 raise InvalidError(f"with a separator, target {link.target.text!r} must name one column.")
 
     def record(self, row: Row) -> _Record:
-        """The row as it will be written. Raises Unreadable, or InvalidError for a time that is none."""
+        """Return the row ready to be written. Raise Unreadable, or InvalidError for an invalid time."""
         filled = {name: template.filled(row) for name, template in self.templates.items()}
         if not filled["id"]:
             raise Unreadable("no id")
@@ -347,11 +347,11 @@ class _RecordMapping:
             raise Unreadable("a tx_to without tx_from")
 
     def _value(self, row: Row, name: str, template: _Template) -> Any:
-        """A field of the content. A lone column keeps what JSON made of it."""
+        """Return a field of the content. A template of one column keeps the JSON type."""
         plain = len(template.columns) == 1 and template.text == f"{{{template.columns[0]}}}"
         value = _cell(row, template.columns[0]) if plain else template.filled(row)
         if value is None or value != value or (isinstance(value, str) and not value.strip()):
-            return None  # NaN is how pandas writes nothing
+            return None  # pandas writes a missing value as NaN
         if not isinstance(value, (str, bool, int, float, list, dict)):
             return _written(value)
         if name not in self.types or not isinstance(value, str):
@@ -399,7 +399,7 @@ def _link_plan(link: Any) -> _LinkPlan:
 
 @dataclass(slots=True)
 class _PendingRow:
-    """A record on its way into the store: what was written of it so far."""
+    """A record to write, with what was written of it so far."""
 
     line: int
     record: _Record
@@ -410,7 +410,7 @@ class _PendingRow:
 
 @dataclass(slots=True)
 class _RowBatch:
-    """What one transaction writes: rows no longer believed, and rows believed from then on."""
+    """Holds what one transaction writes: rows no longer believed, and rows believed from then on."""
 
     closed: list[_PendingRow] = field(default_factory=list)
     opened: list[_PendingRow] = field(default_factory=list)
@@ -418,16 +418,16 @@ class _RowBatch:
 
 GONE = "not in the source any more"
 _SUPERSEDING = ("supersedes", "superseded_by")
-"""These begin where the successor does, not where the row that names it does."""
+"""These links begin with the successor, not with the row that names it."""
 
 
 class _RowsImport(Importing[RowsReport]):
-    """The records of one import. Knows which ids are in it, so that rows may name later ones."""
+    """Imports records. It knows all their ids, so rows may name later ones."""
 
     def __init__(self, store: Store, file: str) -> None:
         super().__init__(store, file, RowsReport)
         self.rows: list[_PendingRow] = []
-        self.known: set[str] = set()  # ids of things that the store has
+        self.known: set[str] = set()  # ids that the store has
         self.ids: set[str] = set()
         self.written: dict[str, _PendingRow] = {}
         self.standing: defaultdict[str, list[tuple[_PendingRow, Period]]] = defaultdict(list)
@@ -435,11 +435,11 @@ class _RowsImport(Importing[RowsReport]):
         self.stated: Counter[str] = Counter()
 
     def add(self, line: int, record: _Record) -> None:
-        """Take a record in."""
+        """Add a record."""
         self.rows.append(_PendingRow(line, record))
 
     def load(self, progress: Progress | None) -> None:
-        """Write everything; rows and links that the store refuses are added to the damaged ones."""
+        """Write everything. Rows and links that the store refuses are reported as damaged."""
         if any(row.record.times["tx_from"] is not None for row in self.rows):
             with self.store.together():
                 self._leave_other_kinds()
@@ -455,7 +455,7 @@ class _RowsImport(Importing[RowsReport]):
                 self.leave(row.line, _no_target(row.record.links[at][0], target))
 
     def _leave_other_kinds(self) -> None:
-        """Leave the records whose node is of another kind: of that which the store has, else of the kind of its first record."""
+        """Leave out records whose node has another kind: in the store, else in its first record."""
         self._find_known()
         kinds: dict[str, str] = {}
         for row in self.rows:
@@ -469,7 +469,7 @@ class _RowsImport(Importing[RowsReport]):
         self.ids = {row.record.id for row in self.rows}
 
     def _find_known(self) -> None:
-        """Find which of the records' nodes the store has: a prefix of another id is not meant here."""
+        """Find which of the records' nodes the store has. A prefix of another id does not count."""
         with self.store.reading(is_narrow=True) as sight:
             self.known = {row.record.id for row in self.rows if sight.entity(row.record.id) >= 0}
 
@@ -478,11 +478,11 @@ class _RowsImport(Importing[RowsReport]):
         return id in self.known or self.store.knows(id)
 
     def _maker(self, kind: str) -> str:
-        """Who makes a link that a row states: an extractor, or whoever wrote the mapping where extractors may not."""
+        """Return the creator of a link that a row states: an extractor, or the user if extractors may not make this kind."""
         name = self.store.vocabulary.canonical(kind)
         return "extractor" if "extractor" in self.store.vocabulary.kinds[name].creators else "user"
 
-    # everything at the present: one bulk load, unless a row of it is refused
+    # everything is recorded now: one bulk load, unless it refuses a row
 
     def _load_at_once(self, progress: Progress | None) -> bool:
         new = {row.record.id: row.record for row in reversed(self.rows) if row.record.id not in self.known}
@@ -506,7 +506,7 @@ class _RowsImport(Importing[RowsReport]):
         self.counts.update({name: done.get(name, 0) for name in ("nodes", "versions", "links")})
         return True
 
-    # a history: a transaction for each instant
+    # a history: one transaction for each instant
 
     def _replay(self, progress: Progress | None) -> None:
         batches: dict[Instant, _RowBatch] = {}
@@ -566,14 +566,14 @@ class _RowsImport(Importing[RowsReport]):
         before = self.written.get(record.id)
         same_tx = before and before.record.times["tx_from"] == record.times["tx_from"]
         if before and same_tx and before.number == node.number:
-            before.number = 0  # of the same instant and wholly replaced: its number is used again
+            before.number = 0  # wholly replaced at the same instant: its number is used again
         row.number = node.number
         self.written[record.id] = row
         self.standing[record.id].append((row, (instant(began), instant(end))))
         self.counts["versions"] += 1
 
     def _take_back(self, row: _PendingRow) -> None:
-        """Retract what is left of a row: a later row may have taken its place already, or says the same over a part of it."""
+        """Retract what remains of a row, except where a later row replaced it or states the same."""
         others = [(other, during) for other, during in self.standing[row.record.id] if other is not row]
         self.standing[row.record.id] = others
         if not row.number:
@@ -607,7 +607,7 @@ class _RowsImport(Importing[RowsReport]):
         row.links.append(link.id)
 
     def _unlink(self, row: _PendingRow) -> None:
-        """Take back the links that no row states any more."""
+        """Unlink the links that no row states any more."""
         row.over = True
         for id in row.links:
             self.stated[id] -= 1

@@ -1,4 +1,4 @@
-"""Files of rows, read one at a time: tables with a header, JSON lines. What cannot be read is reported with its line; the rest is read."""
+"""Reads files of rows one row at a time: tables with a header, JSON lines. An unreadable row is reported with its line; the rest is read."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Row = Mapping[str, Any]
 
 
 class Unreadable(Exception):
-    """Why a row cannot be taken."""
+    """States why a row cannot be read."""
 
 
 # ---- reading files ----------------------------------------------------------------------------
 
 
 def rows_of(source: str | Path | Iterable[Row], format: str) -> tuple[str, Iterator[tuple[int, Row | str]]]:
-    """The name to report by, and the rows with their lines; a text in place of a row says why it is damaged."""
+    """Return the name for reports, and the rows with their lines. A string instead of a row is the reason why it is damaged."""
     if not isinstance(source, (str, Path)):
         return "rows", enumerate(source, start=1)
     readers = {"csv": _csv_rows, "jsonl": json_rows}
@@ -62,7 +62,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
 
 
 def json_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
-    """The objects of a file with one a line, with their lines; a text in place of an object says why the line is damaged."""
+    """Yield the objects of a JSON-lines file with their lines. A string instead of an object is the reason why the line is damaged."""
     with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
         for line, text in enumerate(file, start=1):
             if not text.strip():
