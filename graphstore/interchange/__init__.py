@@ -1,4 +1,4 @@
-"""Files for other tools: GraphML, GEXF, PROV, Neo4j, Parquet, CloudEvents. It writes nothing into a store."""
+"""Writes files for other tools: GraphML, GEXF, PROV, Neo4j, Parquet, CloudEvents. It never writes into a store."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The graph of a Bolt server, such as Neo4j, kept as a store has it: its whole history with both periods as properties, or what holds at a coordinate.
+"""Keeps the graph of a Bolt server, such as Neo4j, equal to a store: its whole history with both periods as properties, or the graph at a coordinate.
 
-A node `Watermark` there says of which store the graph is and how far it is. It moves in the same transaction as what it stands for, so a follower that
-was killed goes on from there, and of two followers that take the same part one is refused. Rows are found by their number and things by their id
-(MERGE), so nothing is there twice. The labels, the kinds of relationship and the properties are those of `query_tables` and of `View.query`.
+A node `Watermark` on the server names the store and the position reached. It moves in the transaction of the rows it stands for. So a killed follower
+resumes from there, and of two followers that write the same part one is refused. Rows are matched by number and things by id (MERGE), so nothing is
+written twice. Labels, kinds of relationship and properties are those of `query_tables` and of `View.query`.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["BoltGraph", "GraphWritten", "Shown", "follow", "written_out"]
 
 PART = 2_000
-"""Rows in one transaction of the server."""
+"""Rows per transaction of the server."""
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _HISTORY, _COORDINATE = "history", "coordinate"
 _TIMESTAMP = re.compile(r"timestamp\('(\S+) (\S+)'\)")
-_SEVERAL = re.compile(r"\((\w+):\w+(?::\w+)+\)")  # one of several labels; all of them at once there
+_SEVERAL = re.compile(r"\((\w+):\w+(?::\w+)+\)")  # one of several labels; a node there has all
 _KEYS = {"Watermark": "id", "Node": "id", "Event": "id", "Absent": "id", "Version": "row", "Occurrence": "row", "Op": "id"}  # fmt: skip
 _OWNED = {"versions": ("Node", "node_id", "HAS_VERSION", "Version"), "occurrences": ("Event", "event_id", "HAS_OCCURRENCE", "Occurrence")}  # fmt: skip
 
 Row = dict[str, Any]
-Step = tuple[str, list[Row], bool]  # a text, its rows, whether it has to find each of them
+Step = tuple[str, list[Row], bool]  # a query, its rows, and whether it must find each of them
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
@@ -57,7 +57,7 @@ class GraphWritten(NamedTuple):
 
 
 Shown = GraphWritten
-"""Its name in release 0.1."""
+"""The name in release 0.1."""
 
 
 class BoltGraph:
@@ -88,7 +88,7 @@ class BoltGraph:
         self._driver = driver.GraphDatabase.driver(
             self.uri, auth=(user, password) if user else None, user_agent="graphstore"
         )
-        self._shown: tuple[int, dict[Any, str], dict[Any, str]] | None = None  # what is there of a coordinate
+        self._shown: tuple[int, dict[Any, str], dict[Any, str]] | None = None  # the graph on the server; None: unknown
 
     def close(self) -> None:
         """Let go of the server."""
@@ -129,7 +129,7 @@ class BoltGraph:
     def _steps(
         self, feed: ChangeFeed, name: str, part: pa.Table, since: Position, after: Position
     ) -> Iterator[Step]:
-        """What writes a part of a table."""
+        """Yield the steps that write a part of a table."""
         rows = part.to_pylist()
         closings = part.column_names == ["row", "tx_to", "closed_by"]
         if name == "nodes":
@@ -153,7 +153,7 @@ class BoltGraph:
         return _things("Event", feed.events(list(dict.fromkeys(ids))).to_pylist())
 
     def _forget(self, feed: ChangeFeed, forgotten: Mapping[str, list[str]]) -> None:
-        """Take the contents and reasons away that the store has forgotten."""
+        """Remove the contents and reasons that the store has forgotten."""
         if not any(forgotten.values()):
             return
         upto = feed.goal()
@@ -188,7 +188,7 @@ class BoltGraph:
             if self._shown is None or self._shown[0] != found.get("round", 0):
                 self._shown = found.get("round", 0), self._things_there(), self._links_there()
             round, things_there, links_there = self._shown
-            self._shown = None  # unknown, until all of it is written
+            self._shown = None  # unknown until everything is written
             things, links = _wanted(flat)
             steps, changed, removed = _differences(things_there, links_there, things, links)
             round = self._rounds(round, steps, {"valid": view.at.valid, "tx": view.at.tx})
@@ -196,7 +196,7 @@ class BoltGraph:
             return GraphWritten(changed, removed, str(view.at.tx))
 
     def _rounds(self, round: int, steps: list[Step], at: Mapping[str, Any]) -> int:
-        """Write the steps, each with the watermark: whole with the last of them."""
+        """Write the steps, each with the watermark. The last step marks the graph as complete."""
         if sum(len(rows) for _, rows, _ in steps) <= PART:
             groups = [steps]
         else:
@@ -226,7 +226,7 @@ class BoltGraph:
     # ------------------------------------------------------------------ the server
 
     def _begin(self, identity: str, what: str) -> Row:
-        """The watermark, made where there is none. Raises ConflictError where the graph is another's."""
+        """Return the watermark; create it if there is none. Raise ConflictError if the graph belongs to something else."""
         found = self._run(text("bolt_watermark"))
         if not found:
             for label in ("Node", "Version", "Event"):
@@ -257,13 +257,13 @@ class BoltGraph:
         self._write(steps, (text("bolt_move", TABLE=name), move))
 
     def _write(self, steps: list[Step], move: tuple[str, Row] | None = None) -> None:
-        """Run the steps in one transaction, in which the watermark moves; again where the server says so, or the answer was lost."""
+        """Run the steps in one transaction that also moves the watermark. It is repeated if the server asks for that, or the answer was lost."""
 
         def work(transaction: Any) -> None:
             if move is not None and not transaction.run(*move).single()["moved"]:
                 mark = transaction.run(text("bolt_watermark")).single()["found"]
                 if mark.get("moved_by") == move[1]["token"]:
-                    return  # it was committed, and the answer was lost
+                    return  # it was committed, but the answer was lost
                 raise ConflictError(
                     f"{self.uri} was written by somebody else meanwhile. One process keeps a graph; start it again to go on."
                 )
@@ -283,7 +283,7 @@ class BoltGraph:
 
     @contextmanager
     def _refused(self) -> Iterator[None]:
-        """Turns what the driver raises into an EngineError that names the server."""
+        """Raise an EngineError that names the server for any error of the driver."""
         try:
             yield
         except self._errors.AuthError as error:
@@ -360,7 +360,7 @@ def _parts(rows: list[T]) -> Iterator[list[T]]:
 
 
 def _open(row: Row) -> Row:
-    """A row that is believed, with its open ends as the instant that is later than any."""
+    """Return a believed row with its open ends as the latest possible instant."""
     end = moment(OPEN)
     return row | {"valid_to": row["valid_to"] or end, "tx_to": end}
 
@@ -372,7 +372,7 @@ def _things(label: str, rows: list[Row]) -> Step:
 
 
 def _links(rows: Iterable[Row], ends: list[End]) -> Iterator[Step]:
-    """Rows of links, by their kind and the labels of their ends."""
+    """Yield the steps for rows of links, by kind and the labels of their ends."""
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row, end in zip(rows, ends, strict=True):
         properties = {name: value for name, value in row.items() if name not in ("source", "target")}
@@ -389,7 +389,7 @@ Links = dict[tuple[End, str], Row]
 
 
 def _wanted(flat: FlatGraph) -> tuple[Things, Links]:
-    """The things and links of a graph, each with what its properties are known by."""
+    """Return the things and links of a graph, each with a digest of its properties."""
     things: Things = {
         (str(one.label), one.id): {"key": one.id, "properties": _known(one.properties)} for one in flat.things
     }
@@ -415,7 +415,7 @@ def _known(properties: Mapping[str, Any]) -> Row:
 def _differences(
     there: Mapping[Any, str], links_there: Mapping[Any, str], things: Things, links: Links
 ) -> tuple[list[Step], int, int]:
-    """What makes one graph of the other, how many things and links are written, and how many taken away."""
+    """Return the steps that make one graph from the other, the number of things and links written, and of those removed."""
     gone = [key for key in there if key not in things]
     lost = {*gone}
     left = {

@@ -1,6 +1,6 @@
-"""What each transaction did, as CloudEvents 1.0 for any consumer: structured JSON, one event a transaction.
+"""Exports each transaction as a CloudEvent 1.0 for any consumer: structured JSON, one event per transaction.
 
-`source` and `id` (the tx instant, which strictly rises) name a transaction for ever, so a consumer can skip what it has seen.
+`source` and `id` (the tx instant, which strictly rises) identify a transaction forever, so a consumer can skip what it has seen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The graph of a view for tools whose properties are flat: what stands, what its links name, and one type for each property."""
+"""Flattens the graph of a view for tools with flat properties: what stands, what its links name, and one type for each property."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _THING_KINDS: Kinds = {
 }
 _RESERVED = frozenset({*Node.model_fields, "told", "remainder", "occurred_at", "first_seen", "last_seen"})
 _STRUCTURE = ("source", "target", "tx_to")
-"""The ends of a link, and what a view cannot know: until when a row will be believed."""
+"""The ends of a link, and what a view cannot know: when a row will cease to be believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def flat_graph(view: Reader, reserved: Collection[str] = ()) -> FlatGraph:
 
     A content field named as one of `reserved` gets the prefix `c_`, as one does that is named as a property of every node.
     """
-    view = view.fixed()  # what is read in several steps is all of one coordinate
+    view = view.fixed()  # all reads below use one coordinate
     graph = view.to_networkx()
     labels = {id: _label(attributes) for id, attributes in graph.nodes.items()}
     contents = [attributes["content"] for id, attributes in graph.nodes.items() if labels[id] == "Node"]
@@ -114,7 +114,7 @@ def _label(attributes: Mapping[str, Any]) -> Label:
 
 
 class _Field(NamedTuple):
-    """A content field as a property, and what makes a value of it one."""
+    """A content field as a property, and the function that converts its values."""
 
     name: str
     kind: PropertyKind
@@ -122,7 +122,7 @@ class _Field(NamedTuple):
 
 
 def _fields(contents: list[Json], reserved: Collection[str]) -> dict[str, _Field]:
-    """The content fields that become properties."""
+    """Return the content fields that become properties."""
     taken = {name.casefold() for name in (*_RESERVED, *reserved)}
     found = {}
     for field in chosen(contents)[0]:

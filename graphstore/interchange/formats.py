@@ -1,11 +1,11 @@
-"""Files for other tools, one door for all formats: `interchange.export(view, "graph.graphml", format="graphml")`.
+"""Exports files for other tools, with one function for all formats: `interchange.export(view, "graph.graphml", format="graphml")`.
 
-A format either shows the graph at one coordinate, or the whole history up to a tx:
+A format shows either the graph at one coordinate, or the whole history up to a tx:
 
 - of a view: `graphml`, `gexf` (periods as spells), `node-link`, `neo4j-csv` (a folder), `neo4j-cypher`
 - of a store: `parquet` (a folder), `gexf-timeline` (what is believed, over all valid time), `prov-json`, `prov-xml`, `prov-n`, `prov-o`
 
-None of them is a backup: `GraphStore.export` writes the one file that `graphstore.restore` takes.
+None of them is a backup: `GraphStore.export` writes the one file that `graphstore.restore` reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The whole history up to a tx as Arrow tables, a part at a time, and as Parquet: the graph tables, without what was recorded later."""
+"""Reads the whole history up to a tx as Arrow tables, part by part, and exports it as Parquet: the graph tables without what was recorded later."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 PART = 100_000
-"""Rows read at once."""
+"""Rows read at a time."""
 
 
 class _HistoryTable(NamedTuple):
     query: str
-    counted: str | None  # what of the store's counts numbers its rows; None where all of them are one part
+    counted: str | None  # the store's count of its rows; None if all rows are one part
     schema: pa.Schema
 
 
@@ -38,7 +38,7 @@ _TYPES = {
     **dict.fromkeys(("remainder", "authorized", "history"), pa.bool_()),
     "tags": pa.list_(pa.string()),
 }
-"""The types of columns that are not text."""
+"""The types of columns other than text."""
 _BELIEVED = "tx_from tx_to opened_by closed_by"
 _HELD = f"author told told_by remainder valid_from valid_to {_BELIEVED}"
 
@@ -105,7 +105,7 @@ class StoreHistory:
             yield from part.filter(pc.is_null(part["tx_to"])).to_pylist()
 
     def _known(self, rows: pa.Table) -> pa.Table:
-        """The rows as they were believed at the tx: what was closed later is open."""
+        """Return the rows as they were believed at the tx: what was closed later is open."""
         if "tx_to" not in rows.column_names:
             return rows
         later = pc.fill_null(pc.greater(rows["tx_to"], pa.scalar(self.tx, _INSTANT)), False)

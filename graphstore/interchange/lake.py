@@ -1,8 +1,8 @@
-"""The whole history as Delta tables, in a folder or in an object store, which follow the store: for DuckDB, Spark, and what else reads a lakehouse.
+"""Keeps the whole history as Delta tables, in a folder or an object store, and follows the store: for DuckDB, Spark, and other lakehouse readers.
 
-There is a table for each of `change_feed.NAMES`. Nothing in them changes: a row is appended once, and so is its *closing*, a row that has only `row`,
-`tx_to` and `closed_by`. `sql/lake.sql` joins the two. Each commit carries the position it comes to, so a follower that was killed goes on from there,
-and of two followers that take the same part one is refused. `operations` is written last: what its last tx says is there as a whole.
+There is a table for each of `change_feed.NAMES`. Rows never change: a row is appended once, and so is its *closing*, a row with only `row`, `tx_to` and
+`closed_by`. `sql/lake.sql` joins the two. Each commit holds the position it reaches. So a follower that was killed resumes from there, and of two
+followers that write the same part one is refused. `operations` is written last: everything up to its last tx is complete.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Lake", "Taken", "ask", "export_delta", "follow"]
 
 COMPACT_EVERY = 100
-"""Commits of a table after which its small files are made large ones."""
+"""The number of commits after which a table's small files are merged."""
 _CLOSED = ("versions", "events", "links")
 _LARGE = 100 << 20  # bytes of a file
 _STORE = "graphstore.store"
@@ -42,7 +42,7 @@ _DISTINCT = frozenset("row id node_id event_id ref subject told_by opened_by clo
 _PROSE = frozenset("content text description metadata reason".split())
 _MOST = 10_000  # ids in one statement
 _FIRST = {"timeout": "10s", "retry_timeout": "15s"}
-"""How long an object store has to answer whether a table is there: about 20 s. Its library tries for 3 minutes, deaf to Ctrl-C; so it does later on."""
+"""Limits of the first check for a table, about 20 s in all. The library itself tries for 3 minutes and ignores Ctrl-C, as it does later on."""
 _ADVICE = (
     ("NoSuchBucket", "There is no such bucket: make it first, or name another."),
     ("URL scheme is not allowed", "The endpoint is not https: allow that with AWS_ALLOW_HTTP=true."),
@@ -60,13 +60,13 @@ _ADVICE = (
     ),
     ("", "Start again with the tables as they were left, or give an empty place."),
 )
-"""What to do about an error of the library, by what it says."""
+"""Advice for errors of the library, by patterns of their text."""
 _NO_ANSWER = re.compile(
     r"HTTP error|error sending request|status code: (5\d\d|408|429)|\b5\d\d (Internal|Bad|Service|Gateway)|SlowDown|InternalError|ServiceUnavailable|RequestTimeout"
 )
-"""What it says of an object store that may answer later."""
-_COMMIT = "graphstore.commit"  # whose commit it is
-_LATE = 20  # commits of others, among which one of this process is looked for
+"""identifies a commit of this process"""
+_COMMIT = "graphstore.commit"  # identifies the process of a commit
+_LATE = 20  # the latest commits, among which a commit of this process is searched
 Options = Mapping[str, str]
 
 
@@ -79,7 +79,7 @@ class Taken(NamedTuple):
 
 
 class _Copy(NamedTuple):
-    """A table as it was at a version, the position it had then, and up to which one the store has nothing more for it."""
+    """Holds a table at a version, its position then, and the position up to which the store was searched for more."""
 
     table: deltalake.DeltaTable
     version: int
@@ -125,12 +125,12 @@ class Lake:
             for name in NAMES:
                 last = self._copies[name] = self._taken(feed, name, identity, goal[name], counts)
         except BaseException:
-            self._copies.clear()  # what was committed is read there
+            self._copies.clear()  # committed parts are read from the tables again
             raise
         return Taken(counts[0], counts[1], str(moment(max(goal["operations"].tx, last.since.tx))))
 
     def _taken(self, feed: ChangeFeed, name: str, identity: str, goal: Position, counts: list[int]) -> _Copy:
-        """A table after what it does not have yet is appended. `counts`: rows and closings, to count on."""
+        """Append what a table lacks and return it. `counts`: rows and closings, increased here."""
         copy = self._copy(name, identity, goal)
         feed.check(copy.since, copy.table.table_uri)
         if name == "operations" and self._forget(feed, feed.forgotten(copy.since, goal)):
@@ -140,13 +140,13 @@ class Lake:
             copy = copy._replace(looked=after._replace(tx=goal.tx))
             if len(part):
                 copy = self._append(copy, name, part)
-        # what is of another table is looked at once, where it is much
+        # a search that passed many rows of other tables is recorded, so that it is not repeated
         if sum(copy.looked[:2]) - sum(copy.since[:2]) >= PART:
             copy = self._append(copy, name, part)
         return copy
 
     def _copy(self, name: str, identity: str, goal: Position) -> _Copy:
-        """A table, made where there is none. One that was read before is read on where there is more for it."""
+        """Return a table; create it if there is none. A table read before is updated if there is more for it."""
         kept = self._copies.get(name)
         if kept is None:
             table = self._table(name) or self._made(name, identity)
@@ -170,7 +170,7 @@ class Lake:
                 place,
                 schema=columns,
                 partition_by=["month"],
-                # no texts in the log: what is erased from the files would stay there
+                # no text columns in the log: erased text would remain there
                 configuration={
                     _STORE: identity,
                     "delta.dataSkippingStatsColumns": ",".join(compared),
@@ -191,7 +191,7 @@ class Lake:
         return _position(table)
 
     def _append(self, copy: _Copy, name: str, part: pa.Table) -> _Copy:
-        """One commit: rows or closings, and the position they come to, which was looked at up to them."""
+        """Commit rows or closings, with the position they reach."""
         table, after = copy.table, copy.looked
         counted = [self._delta.Transaction(*pair) for pair in zip(_COUNTED, after, strict=True)]
         token = uuid4().hex
@@ -200,7 +200,7 @@ class Lake:
                 table,
                 _laid_out(name, part),
                 mode="append",
-                schema_mode="merge",  # tables that an earlier release made lack a column
+                schema_mode="merge",  # tables made by an earlier release lack a column
                 writer_properties=self._written(name),
                 commit_properties=self._delta.CommitProperties(
                     app_transactions=counted, custom_metadata={_COMMIT: token}
@@ -214,13 +214,13 @@ class Lake:
         return _Copy(table, table.version(), after, after)
 
     def _is_there(self, table: deltalake.DeltaTable, token: str) -> bool:
-        """Whether a commit was kept, whose answer may have been lost: sent again it is refused then."""
+        """Return True if a commit was kept although it is reported as refused: its answer may have been lost and the commit sent again."""
         with _refused(table.table_uri):
             table.update_incremental()
             return any(commit.get(_COMMIT) == token for commit in table.history(_LATE))
 
     def _written(self, name: str) -> deltalake.WriterProperties:
-        """How the files of a table are written: a dictionary only of what is repeated, the least and greatest of no prose."""
+        """Return the settings for writing files: dictionaries only for repeated values, and no statistics of text."""
         plain = self._delta.ColumnProperties(dictionary_enabled=False)
         prose = self._delta.ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
         columns = {column: prose if column in _PROSE else plain for column in schema(name).names}
@@ -243,7 +243,7 @@ class Lake:
         self._commits[name] = 0
 
     def _forget(self, feed: ChangeFeed, forgotten: Mapping[str, list[str]]) -> bool:
-        """Write the rows of what the store has forgotten anew, without its contents and reasons, and delete the files that had them. False: nothing is."""
+        """Rewrite rows that the store has forgotten without contents and reasons, and delete the old files. Return False if nothing was forgotten."""
         if not any(forgotten.values()):
             return False
         for name, ids in forgotten.items():
@@ -277,7 +277,7 @@ class Lake:
 
 
 def _soon(options: Options) -> dict[str, str]:
-    """The settings of a first look: those of `_FIRST` where neither the options nor the environment have them."""
+    """Return the options for a first check: `_FIRST` where neither the options nor the environment set them."""
     given = {re.sub("^(aws|azure|google)_", "", name.lower()) for name in (*options, *os.environ)}
     return {**{name: value for name, value in _FIRST.items() if name not in given}, **options}
 
@@ -287,8 +287,8 @@ def _position(table: deltalake.DeltaTable) -> Position:
 
 
 def _small(sizes: list[int]) -> int:
-    """How large the small ones of some files are together: without those that are large beside the others. So a row is written anew as often as the rows
-    have become five times as many, and not each time."""
+    """Return the total size of the small files, without those that are large compared with the rest. So rows are rewritten only once
+    they have become about five times as many."""
     total = sum(sizes)
     for size in sorted(sizes, reverse=True):
         if 4 * size <= total - size:
@@ -307,7 +307,7 @@ def _listed(ids: list[str]) -> str:
 
 
 def _laid_out(name: str, part: pa.Table) -> pa.Table:
-    """Rows or closings in the columns of a table."""
+    """Return rows or closings in the columns of a table."""
     columns = schema(name)
     begun = "tx_to" if "tx_to" in part.column_names else "tx" if name == "operations" else "tx_from"
     part = part.append_column("month", _months(part[begun]))
@@ -321,7 +321,7 @@ def _laid_out(name: str, part: pa.Table) -> pa.Table:
 
 
 def _months(column: pa.ChunkedArray) -> pa.Array:
-    """The month of each instant; each instant is written once."""
+    """Return the month of each instant. Each distinct instant is formatted once."""
     instants = column.unique()
     return pc.strftime(instants, format="%Y-%m").take(pc.index_in(column, value_set=instants))
 
@@ -367,7 +367,7 @@ def ask(
     with duckdb_here() as connection:
         for name in NAMES:
             rows, columns = lake.there(name).to_pyarrow_dataset(), schema(name)
-            if set(rows.schema.names) < set(columns.names):  # an earlier release made the table
+            if set(rows.schema.names) < set(columns.names):  # a table made by an earlier release
                 rows = rows.replace_schema(columns)
             connection.register(f"{name}_log", rows)
         connection.execute(statements("lake"))
@@ -376,8 +376,8 @@ def ask(
 
 @contextmanager
 def _refused(place: str, is_there: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Turns what the library refuses into an EngineError that names the table, and a part that somebody else has written into a ConflictError, unless
-    `is_there` says that this process has."""
+    """Raise an EngineError that names the table for any error of the library. Raise ConflictError for a part that another process has written, unless
+    `is_there` returns True: then this process wrote it."""
     from deltalake.exceptions import CommitFailedError, DeltaError
 
     try:
@@ -397,7 +397,7 @@ def _refused(place: str, is_there: Callable[[], bool] = lambda: False) -> Iterat
 
 
 def _line(error: BaseException) -> str:
-    """What the library says, in one line; of an object store's own words, which are XML, the code and the message."""
+    """Return the library's message on one line. Of an object store's XML keep the code and the message."""
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
     return re.sub(
         r"<\?xml.*?<Code>(.*?)</Code>.*?<Message>(.*?)</Message>.*</Error>", r"\1: \2", text

@@ -1,4 +1,4 @@
-"""The graph of a view for Neo4j: a folder of CSV for `neo4j-admin database import`, or a script of Cypher for `cypher-shell`."""
+"""Exports the graph of a view for Neo4j: a folder of CSV for `neo4j-admin database import`, or a Cypher script for `cypher-shell`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def export_neo4j_csv(view: Reader, path: str | os.PathLike[str]) -> int:
             files.append(f"--relationships={_LINKS}")
             _write(folder / _LINKS, _link_lines(flat.ties, delimiter))
         shown = delimiter if delimiter in _DELIMITERS[:2] else f"U+{ord(delimiter):04X}"
-        # options that take several values come before one that does not: they would take the name of the database too
+        # Options with several values precede one with a single value: otherwise they would take the database's name too.
         options = ["--multiline-fields=true", *files, f"--array-delimiter={shown}", "--id-type=string"]
         _write(folder / _ARGUMENTS, (f"{option}\n" for option in options))
     return len(flat.things) + len(flat.ties)
@@ -72,7 +72,7 @@ def _write(file: Path, lines: Iterable[str]) -> None:
 
 
 def _delimiter(flat: FlatGraph) -> str:
-    """What parts the texts of a list: the first mark that is in none of them, since there a mark cannot be quoted."""
+    """Return the separator for lists of text: the first mark that no tag contains, since a mark cannot be quoted there."""
     used = {char for thing in flat.things for tag in thing.properties.get("tags", ()) for char in tag}
     for mark in _DELIMITERS:
         if mark not in used:
@@ -100,7 +100,7 @@ def _link_lines(ties: list[FlatLink], delimiter: str) -> Iterator[str]:
 
 
 def _columns(kinds: Kinds) -> dict[str, str]:
-    """How a header names each property: `{` would begin options there."""
+    """Return the header name of each property, without `{`, which would begin options."""
     taken: set[str] = set()
     heads = {}
     for name in kinds:
@@ -122,7 +122,7 @@ def _cell(value: Any, delimiter: str) -> str:
 
 
 def _text(value: str) -> str:
-    """A quoted field: an unquoted empty one would be absent."""
+    """Return a quoted field: an unquoted empty one would mean absent."""
     return '"' + value.replace('"', '""') + '"'
 
 
@@ -167,7 +167,7 @@ def _statements(flat: FlatGraph) -> Iterator[str]:
 
 
 def _filled(name: str, **holes: str) -> str:
-    """A named text with its holes filled at once: what is filled in is not looked at again."""
+    """Return a named query with all holes filled at once, so that inserted text is never filled again."""
     return _HOLE.sub(lambda hole: holes[hole[1]], text(name))
 
 

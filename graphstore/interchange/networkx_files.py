@@ -1,6 +1,6 @@
-"""The graph of a view as one file of GraphML, GEXF or node-link JSON, written by networkx: for networkx itself, Gephi, yEd, D3.
+"""Exports the graph of a view as one file of GraphML, GEXF or node-link JSON, written by networkx: for networkx itself, Gephi, yEd, D3.
 
-All that a store believes is one dynamic GEXF, whose timeline is valid time: slide it, and the graph changes as the world did.
+All that a store believes is one dynamic GEXF with valid time as its timeline: moving along it shows how the world changed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["export_gexf", "export_gexf_timeline", "export_graphml", "export_node_link"]
 
-# names that readers of these formats take for their own
+# names that readers of these formats reserve
 _OWN = ("label", "type", "weight", "start", "end", "spells", "slices", "viz", "pid", "parents", "slot")
 _LABEL = 80
-"""Columns of what a picture shows beside a node."""
+"""The length of a node's label, in characters."""
 
 
 def export_graphml(view: Reader, path: str | os.PathLike[str]) -> int:
@@ -43,7 +43,7 @@ def export_graphml(view: Reader, path: str | os.PathLike[str]) -> int:
     with new_file(Path(path)) as sink:
         graph = _drawn(flat_graph(view, _OWN))
         for _, _, key, attributes in graph.edges(keys=True, data=True):
-            attributes["link_id"] = key  # igraph gives edges the ids of nodes
+            attributes["link_id"] = key  # igraph would give edges the ids of nodes
         networkx.write_graphml_xml(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
@@ -61,7 +61,7 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
         for thing in flat.things:
             attributes = graph.nodes[escaped(thing.id)]
             if "key" in attributes:
-                attributes["slot"] = attributes.pop("key")  # networkx takes the name for a key of edges
+                attributes["slot"] = attributes.pop("key")  # networkx would treat it as a key of edges
             attributes["spells"] = _spells(_held_over(view, thing))
         for tie in flat.ties:
             key = escaped(tie.properties["id"])
@@ -88,7 +88,7 @@ def export_node_link(view: Reader, path: str | os.PathLike[str]) -> int:
 
 
 def _write_gexf(graph: networkx.MultiDiGraph[str], sink: BinaryIO) -> None:
-    """Write a graph as GEXF 1.3. What networkx writes names the graph and its schema in ways that the schema refuses; the name is the description here."""
+    """Write a graph as GEXF 1.3. Replace networkx's names of the graph and schema, which the schema refuses; the name becomes the description."""
     from xml.etree.ElementTree import SubElement
 
     from networkx.readwrite.gexf import GEXFWriter
@@ -100,7 +100,7 @@ def _write_gexf(graph: networkx.MultiDiGraph[str], sink: BinaryIO) -> None:
 
 
 def _drawn(flat: FlatGraph) -> networkx.MultiDiGraph[str]:
-    """The flat graph in networkx, with texts that XML can hold and a label for each node."""
+    """Return the flat graph in networkx, with XML-safe texts and a label for each node."""
     import networkx
 
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=str(flat.at))
@@ -118,7 +118,7 @@ def _held(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _label(id: str, properties: Mapping[str, Any]) -> str:
-    """Return what a picture shows beside a node or an event."""
+    """Return the label of a node or an event in a picture."""
     words = properties.get("description")
     if words is None and "content" in properties:
         words = described(orjson.loads(properties["content"]), properties.get("text"))
@@ -126,20 +126,20 @@ def _label(id: str, properties: Mapping[str, Any]) -> str:
 
 
 def _held_over(view: Reader, thing: FlatThing) -> list[Period]:
-    """The periods of valid time over which a thing is believed."""
+    """Return the periods of valid time over which a thing is believed."""
     if "occurred_at" in thing.properties:
         return [(instant(thing.properties["occurred_at"]), OPEN)]
     return coalesce(_period_of(version.model_dump()) for version in view.history(thing.id))
 
 
 def _period_of(row: Mapping[str, Any]) -> Period:
-    """The valid time of what has `valid_from` and, unless it is open, `valid_to`."""
+    """Return the valid time of a row with `valid_from` and, unless it is open, `valid_to`."""
     end = row.get("valid_to")
     return instant(row["valid_from"]), OPEN if end is None else instant(end)
 
 
 def _spells(periods: list[Period]) -> list[tuple[str, str | None]]:
-    """Periods as GEXF has them."""
+    """Return periods in the form of GEXF."""
     return [(iso(start), None if end >= OPEN else iso(end)) for start, end in periods]
 
 

@@ -1,6 +1,6 @@
-"""The whole history in the words of W3C PROV: versions are entities, operations activities, authors agents, both periods kept.
+"""Exports the whole history as W3C PROV: versions are entities, operations activities, authors agents. Both periods are kept.
 
-PROV has one time, that of the record: it is the tx. Valid time is in attributes of ours, `gs:validFrom` and `gs:validTo`.
+PROV has one time, that of the record: it is the tx. Valid time is in our own attributes `gs:validFrom` and `gs:validTo`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORDS = {
     "caused_by": "wasInfluencedBy",
     "part_of": "hadMember",
 }
-"""Kinds of links that PROV has a word for. Used for a link that is believed; every link is an entity as well."""
+"""The kinds of links that PROV has a term for, used for believed links. Every link is an entity as well."""
 
 _SYNTAXES: dict[str, dict[str, str]] = {
     "json": {"format": "json"},
@@ -49,7 +49,7 @@ _QUALIFIED = (
     ("qualifiedDerivation", "entity", "wasDerivedFrom"),
     ("qualifiedRevision", "entity", "wasRevisionOf", "wasDerivedFrom"),
 )
-"""Qualified relations of PROV-O, the term by which they lead on, and the plain terms that say the same."""
+"""Qualified relations of PROV-O, the property that leads to their object, and the plain terms of the same meaning."""
 Row = dict[str, Any]
 
 
@@ -71,7 +71,7 @@ def export_prov(
 
 
 def _turtle(document: ProvDocument) -> str:
-    """PROV-O with each qualified relation in its plain form too, such as `prov:wasRevisionOf`: what a query asks that knows no more than the first terms."""
+    """Return PROV-O that also has each qualified relation in its plain form, such as `prov:wasRevisionOf`, for queries that know only the first terms."""
     from prov.serializers.provrdf import ProvRDFSerializer
     from rdflib.namespace import PROV
 
@@ -114,7 +114,7 @@ def _rows(history: StoreHistory, name: str) -> Iterator[Row]:
 
 
 class _Making:
-    """A document that grows by rows; those that others refer to come first."""
+    """Builds a document row by row. Rows that others refer to come first."""
 
     def __init__(self, text: Callable[[str], str]) -> None:
         self.document = ProvDocument()
@@ -124,7 +124,7 @@ class _Making:
         self.agents: dict[str, Any] = {}
         self.events: set[str] = set()
         self.again: dict[str, list[Any]] = defaultdict(list)
-        self.rows: dict[tuple[str, str], int] = defaultdict(int)  # how many have a name already
+        self.rows: dict[tuple[str, str], int] = defaultdict(int)  # the number of rows of each name so far
         self.closed: dict[tuple[str, str], list[tuple[Any, int]]] = defaultdict(list)
         self.related: set[tuple[str, str, str]] = set()
 
@@ -208,7 +208,7 @@ class _Making:
             relate(source, target, activity=self._named("operation", row["opened_by"]))
 
     def _lifetime(self, entity: Any, row: Row) -> None:
-        """When and by which operation something came to be believed, and ceased to be."""
+        """Add when and by which operation a row came to be believed, and ceased to be."""
         opened, closed = row["opened_by"], row["closed_by"]
         activity = None if opened is None else self._named("operation", opened)
         self.document.wasGeneratedBy(entity, activity, time=row["tx_from"])
@@ -219,7 +219,7 @@ class _Making:
             self.document.wasAttributedTo(entity, self.authors[opened])
 
     def _attributes(self, row: Row, **names: str) -> Row:
-        """The values of a row, under the names that PROV or this store has for them. What is absent is left out."""
+        """Return the values of a row, under the names that PROV or this store has for them. Absent values are left out."""
         attributes = {}
         for column, name in names.items():
             if (value := row[column]) is not None:

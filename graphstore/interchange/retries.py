@@ -1,7 +1,7 @@
-"""A follower that is left running for weeks meets servers that are away for a while: what failed for that is done again, after pauses that grow.
+"""Repeats the work of a follower that runs for weeks: errors of a server that is away for a while are retried, after growing pauses.
 
-Nothing is done twice by that: a follower reads each time how far the other side is. What does not mend by itself ends it, and so does anything before
-the first success: an address may be wrong.
+Nothing is written twice: a follower reads each time which position the other side has reached. Other errors end it, and so does any error before the
+first success: the address may be wrong.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from graphstore.errors import ConflictError, EngineError
 
 __all__ = ["Retries", "keep_up"]
 
-_LOOK = 0.1  # seconds between looks whether it is to end
-_FIRST, _MOST = 1.0, 60.0  # seconds of the pauses
+_LOOK = 0.1  # seconds between two checks whether to stop
+_FIRST, _MOST = 1.0, 60.0  # seconds: the first pause and the longest
 T = TypeVar("T")
 W = TypeVar("W", bound=tuple[object, ...])
 
@@ -27,7 +27,7 @@ class Retries:
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
         self._succeeded = False
-        self._failures = 0  # in a row
+        self._failures = 0  # consecutive failures
 
     def attempt(self, work: Callable[[], T]) -> tuple[T | None, float]:
         """What the work gives and no pause, or None and a pause before it is done again. Raises what does not pass."""
@@ -46,7 +46,7 @@ class Retries:
         return done, 0.0
 
     def _may_pass(self, error: EngineError | ConflictError) -> bool:
-        # what looks like another follower may be a commit of this one that came late, once
+        # An apparent conflict with another follower may be a late commit of this one, once.
         return error.passes if isinstance(error, EngineError) else self._failures == 1
 
 

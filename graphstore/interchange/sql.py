@@ -1,4 +1,4 @@
-"""The whole history in SQL: the tables of an export to Parquet in a DuckDB of its own in memory, with the views of `sql/` by name."""
+"""Runs SQL over the whole history: the tables of a Parquet export in a private in-memory DuckDB, with the views of `sql/` by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def statements(name: str) -> str:
 
 @cache
 def _views() -> dict[str, str]:
-    """The views by name, in the order in which they are made."""
+    """Return the views by name, in the order in which they are created."""
     return {found[1]: found[0] for found in _MACRO.finditer(statements("as_of"))}
 
 
@@ -87,7 +87,7 @@ def answered(
 
 
 def _read(text: str) -> list[str]:
-    """The tables that a text may read, by its words and those of the views it names."""
+    """Return the tables that a query may read, by its words and those of the views it names."""
     return [name for name in NAMES if name in _tables_of(text)]
 
 

@@ -1,12 +1,12 @@
-"""Text as XML can hold it: a character that XML forbids is written `_xHHHH_`, as spreadsheets do, so that it can be read back."""
+"""Escapes text for XML: a forbidden character is written `_xHHHH_`, as in spreadsheets, so that it can be read back."""
 
 from __future__ import annotations
 
 import re
 
-# what XML 1.0 forbids, and the carriage return, which its readers turn into a newline; "_" where it would read as an escape
+# characters that XML 1.0 forbids; the carriage return, which its readers replace by a newline; "_" where it would read as an escape
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4})")
-# a dot where a number behind the name could be meant, or where a name cannot end
+# also a dot that could begin a row number, or end a name
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]|_(?=x[0-9A-Fa-f]{4})|\.(?=[0-9]*\Z)")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
