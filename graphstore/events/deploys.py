@@ -132,7 +132,7 @@ def compare_bundles(
     """Compare the bundles of a page with those it had before. `same`: it is certainly the same page; `deployed`: when bundles last showed a deploy.
 
     It is a deploy if at least `share` of its bundles have another version, and one of these is new on all pages while its previous version was seen
-    since the last deploy. A bundle last seen before that only catches up, like one of a route that nobody visited. A list with an older version comes
+    since the last deploy. A bundle last seen before that only catches up, like one of a route without visitors. A list with an older version comes
     from an old tab and is ignored; it is a rollback if the newer version was not seen for an hour.
     """
     versions = {name: [list(each) for each in kept] for name, kept in known.items()}
@@ -158,7 +158,7 @@ def compare_bundles(
 
 
 def teach(versions: Versions, now: Bundles, at: Instant, deployed: Instant, settled: int) -> None:
-    """Record the versions of a list as the newest. Times are updated only after half of `settled`, so that not every list is a change."""
+    """Record the versions of a list as the newest. A time is updated only after a deploy or half of `settled`, so that not every list is a change."""
     for name, version in now.items():
         kept = versions.setdefault(name, [])
         entry = next((each for each in kept if each[0] == version), None)

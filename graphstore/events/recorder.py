@@ -385,7 +385,7 @@ class Recorder:
         return dict(self._setting(_CREDITS) or {})
 
     def _take_back(self, error: str, when: Instant) -> bool:
-        """Retract the resolution by a deploy if the error is seen again within the quiet time. Return True if this was done."""
+        """Retract the link to a deploy and the resolution if the error is seen again within the quiet time. Return True if this was done."""
         credits = self._credits()
         if error not in credits or when <= credits[error][0]:
             return False

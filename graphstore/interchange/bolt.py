@@ -88,7 +88,7 @@ class BoltGraph:
         self._driver = driver.GraphDatabase.driver(
             self.uri, auth=(user, password) if user else None, user_agent="graphstore"
         )
-        self._shown: tuple[int, dict[Any, str], dict[Any, str]] | None = None  # the graph on the server; None: unknown
+        self._shown: tuple[int, dict[Any, str], dict[Any, str]] | None = None  # None: not read yet
 
     def close(self) -> None:
         """Let go of the server."""

@@ -296,8 +296,7 @@ class Catalog:
 
     def locate(self, entry_id: str, transcript: Transcript, session: str) -> str:
         """Return the node of the segment that holds an entry of this session or of an ancestor. If no known segment holds it, return the
-        node of the session where the entry must wait. `transcript`: any file that contains the entry.
-        """
+        node of the session where the entry must wait. `transcript`: any file that contains the entry."""
         lineage = list(self.lineage(session))
         homes = [
             (each.content["sessionId"], set(each.nodes), each.strays) for each in lineage if not each.missing

@@ -472,7 +472,7 @@ class Ingesting:
         return self._renewed(plan, piece, node) if digest == piece.digest else None
 
     def _node(self, id: str) -> Node | None:
-        """Return the node with this id, whatever its standing; None if the id is unknown. Raise ConflictError if it belongs to an event."""
+        """Return the node with this id and any standing; None if the id is unknown. Raise ConflictError if it belongs to an event."""
         if not self._store.knows(id):
             return None
         found = self._store.as_of(valid=EVER).inspect(id).node
@@ -544,7 +544,7 @@ class Ingesting:
 
     @staticmethod
     def _joined(plan: SessionPlan, known: KnownSession | None, stale: list[str]) -> Json:
-        """What the session's node will say, with the segments that only another copy of its file has."""
+        """Return the content of the session's node, with the segments that only another copy of its file has."""
         own = [piece.id for piece in plan.pieces]
         before = [] if known is None else [id for id in known.nodes if id not in stale]
         if known is None:

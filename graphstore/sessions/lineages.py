@@ -128,7 +128,7 @@ class _Family:
             self.forks.setdefault(fork.child, fork)
 
     def _of(self, id: str) -> str:
-        """Return the session of a node, whatever the node's standing."""
+        """Return the session of a node with any standing."""
         if id not in self._of_node:
             node = self._view.inspect(id).node
             found = _session_id(node) if isinstance(node, Node) else ""

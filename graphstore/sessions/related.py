@@ -124,7 +124,7 @@ class _Connecting:
                 self._hold(key, connection, max(since[connection.source], since[connection.target]))
 
     def _hold(self, key: _Key, connection: FoundConnection, since: Instant) -> None:
-        """Create one link, unless it exists or somebody retracted it."""
+        """Create one link, unless it exists or another caller retracted it."""
         own = self._known.own.get(key)
         if own is None:
             if self._known.past.get(key) in self._unwanted() or not self._make(connection, since):
@@ -152,7 +152,7 @@ class _Connecting:
             return sight.knows_link(id)
 
     def _unwanted(self) -> frozenset[str]:
-        """Return the links of `connect` that somebody else retracted."""
+        """Return the links of `connect` that another caller retracted."""
         if self._refused is None:
             changes = self._store.changes() if self._known.past else ()
             unlinked = (change for change in changes if change.verb == "unlink")
@@ -194,8 +194,7 @@ def subject(piece: WorkPiece) -> Subject:
 
 class _KnownLinks(NamedTuple):
     """Holds the links between segments. `own`: links of `connect`. `others`: keys of all other links. `pairs`: segments that other links join closely.
-    `past`: links of `connect` that are no longer believed, with their latest id.
-    """
+    `past`: links of `connect` that are no longer believed, with their latest id."""
 
     own: dict[_Key, str]
     others: frozenset[_Key]
@@ -228,7 +227,7 @@ def _known(store: Store, there: list[WorkPiece]) -> _KnownLinks:
 
 
 def _found(sight: Sight, row: int) -> bool:
-    """Return True if `connect` made this link and nobody else has stated it since."""
+    """Return True if `connect` made this link and no other caller has stated it since."""
     claim = sight.claim(row)
     return claim.inferred and claim.created_by == "daemon"
 

@@ -72,7 +72,7 @@ class Following:
     def ingest_new(self, seconds: float | None = None) -> Ingested:
         """Ingest what is new since the last call. A failure is reported when it is new, and retried when the file changes or is idle.
 
-        `seconds`: after this time no further file is begun; the next call continues.
+        `seconds`: no further file is started after this time; the next call continues.
         """
         now, until = self._clock(), None if seconds is None else time.monotonic() + seconds
         reports: list[SessionIngested] = []

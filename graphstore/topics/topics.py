@@ -1,6 +1,6 @@
 """The room of topics: memorizes messages, and shows what stands on a topic now, what stood before, and what is planned.
 
-A topic is a key, or a tag, or else whatever a full-text search finds; the answer states which. Names are resolved through the index, and only
+A topic is a key, or a tag, or else any words of a full-text search; the answer states which. Names are resolved through the index, and only
 the statements that are shown are read.
 """
 

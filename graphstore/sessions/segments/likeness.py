@@ -106,8 +106,7 @@ def connections(
     joined: Callable[[str, str], bool] = lambda one, other: False,
 ) -> list[FoundConnection]:
     """Return every connection among the subjects, independent of their order. `joined` returns True if two already have a closer link.
-    In order of time, each takes its best connections to earlier ones until either end is full. A later one never displaces an existing link.
-    """
+    In order of time, each takes its best connections to earlier ones until either end is full. A later one never displaces an existing link."""
     ordered = sorted(subjects, key=lambda subject: (subject.since, subject.id))
     place_of = {subject.id: place for place, subject in enumerate(ordered)}
     offered: defaultdict[int, list[FoundConnection]] = defaultdict(list)

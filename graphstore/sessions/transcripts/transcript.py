@@ -4,8 +4,8 @@
 >>> [cut.type for cut in transcripts.boundaries(transcript)]
 ['compaction', 'resume']
 
-A session is a tree of entries in the order they were written. Going back in it, a compaction, a pause and a fork are boundaries. A segment lies
-between two boundaries and is one chain of the tree. Metadata entries, which only name or mark, are kept, but walks up the tree skip them.
+A session is a tree of entries in the order they were written. Going back in it, a compaction, a pause and a fork are boundaries. A segment is a
+chain of the tree between two boundaries. Metadata entries, which only name or mark, are kept, but walks up the tree skip them.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class Transcript:
         return nearest
 
     def is_kept(self, segment: Segment) -> bool | None:
-        """Return True if most of a segment lies on the path to the session's end; None if the session ends with it."""
+        """Return True if most of a segment is on the path to the session's end; None if the session ends with it."""
         content, path, aside = self.entries.content, self._way_to_the_end, self.entries.sidechain
         within = [at for at in range(segment.start, segment.stop) if content[at]]
         if path.end < segment.stop or not within or all(aside[at] for at in within):
