@@ -64,8 +64,8 @@ _ADVICE = (
 _NO_ANSWER = re.compile(
     r"HTTP error|error sending request|status code: (5\d\d|408|429)|\b5\d\d (Internal|Bad|Service|Gateway)|SlowDown|InternalError|ServiceUnavailable|RequestTimeout"
 )
-"""identifies a commit of this process"""
-_COMMIT = "graphstore.commit"  # identifies the process of a commit
+"""Error texts of an object store that may answer later."""
+_COMMIT = "graphstore.commit"  # identifies a commit of this process
 _LATE = 20  # the latest commits, among which a commit of this process is searched
 Options = Mapping[str, str]
 

@@ -280,7 +280,7 @@ class RemoteView(Remote, View):
         return self._valid, self._tx
 
     def _at_each(self, *_: Any) -> None:
-        """Do nothing: each view is read at the server."""
+        """Return None, so that the caller queries each view on its own at the server."""
 
     @property
     def at(self) -> Coordinate:

@@ -141,7 +141,7 @@ def _is_settled(found: Response, asked: Apart, last: Instant) -> bool:
 
 
 def unchanged(found: Response, headers: Headers) -> Response:
-    """Return status 304 if the client already has the answer."""
+    """Return the answer, with status 304 and without a body if the client already has it."""
     known = headers.get(b"if-none-match")
     tag = dict(found.headers).get(b"etag")
     if known is None or tag is None:
