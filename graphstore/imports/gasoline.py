@@ -99,7 +99,7 @@ def import_gasoline(
     return taken.report(retention_days=days)
 
 
-# ---- where a log is --------------------------------------------------------------------------
+# ---- finding the log -------------------------------------------------------------------------
 
 
 def _log_at(path: Path) -> Path:
@@ -162,7 +162,7 @@ def _retention_in(config: Path) -> int | None:
     return days
 
 
-# ---- writing what was read --------------------------------------------------------------------
+# ---- writing the events -----------------------------------------------------------------------
 
 
 class _LogImport(Importing[GasolineReport]):

@@ -367,7 +367,7 @@ _OF_STORE: dict[str, Callable[..., Any]] = {
 }
 
 
-# ---- where it is answered ----------------------------------------------------------------------
+# ---- answering a call --------------------------------------------------------------------------
 
 
 def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None = None) -> Any:

@@ -169,7 +169,7 @@ class Remote(registry.Elsewhere):
             self._line.request("POST", target, body, accept=codec.EXACT, kind=kind, write=write), self._line
         )
 
-    # ------------------------------------------------------------------ what serves in the store's process alone
+    # ------------------------------------------------------------------ only in the store's process
 
     def reading(self, **_: Any) -> NoReturn:
         registry.refuse(self, "reading()", _ASK)
@@ -180,7 +180,7 @@ class Remote(registry.Elsewhere):
     def knows(self, id: str) -> NoReturn:
         registry.refuse(self, "knows()", _ASK)
 
-    # ------------------------------------------------------------------ what is more than a question
+    # ------------------------------------------------------------------ more than one request
 
     @property
     def vocabulary(self) -> Any:
@@ -429,7 +429,7 @@ class _Served(Remote, Store):
             local.held = None
         self._post(f"/transaction/{token}/commit", b"", write=True)
 
-    # ------------------------------------------------------------------ the whole
+    # ------------------------------------------------------------------ the whole store
 
     @_documented_as(GraphStore.bulk_load)
     def bulk_load(

@@ -322,7 +322,7 @@ def _bytes(what: str, text: Any) -> bytes:
         raise InvalidError(f"a file of {what} is not in base64. Give its bytes so.") from None
 
 
-# ---- what is answered --------------------------------------------------------------------------------
+# ---- answers and messages ----------------------------------------------------------------------------
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -226,7 +226,7 @@ class ServedStore:
             Route(AGENTS, endpoint(self._agent)),
         ]
 
-    # ------------------------------------------------------------------ its life
+    # ------------------------------------------------------------------ lifecycle
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Calling]:
@@ -507,7 +507,7 @@ class ServedStore:
         assert self.calling is not None
         return self.calling
 
-    # ------------------------------------------------------------------ what is no call by name
+    # ------------------------------------------------------------------ endpoints other than calls
 
     async def _health(self, _: Exchange) -> Response:
         stopped = self._calling().cut_off

@@ -117,7 +117,7 @@ def read_as_json(headers: Headers) -> None:
         )
 
 
-# ---- what may be kept -------------------------------------------------------------------------
+# ---- caching ----------------------------------------------------------------------------------
 
 
 def cacheable(found: Response, asked: Apart, last: Instant) -> Response:

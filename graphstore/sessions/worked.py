@@ -364,7 +364,7 @@ def _touched(piece: WorkPiece, path: str, names: dict[str, str]) -> Touched:
     )
 
 
-# ---- which pieces say some words ------------------------------------------------------------------
+# ---- search for words -----------------------------------------------------------------------------
 
 
 class Said(Value):
@@ -472,7 +472,7 @@ def _around(text: str, asked: list[str]) -> str:
     return " ".join(text[begin : begin + _SNIPPET].split())
 
 
-# ---- where an entry lies --------------------------------------------------------------------------
+# ---- the segment of an entry ----------------------------------------------------------------------
 
 
 @registry.read("sessions")

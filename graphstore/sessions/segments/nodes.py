@@ -352,7 +352,7 @@ def carry_corrections(analysed: Json, corrected: Json, fresh: Json) -> Json:
     return carried
 
 
-# ---- what is wrong with a node --------------------------------------------------------------------
+# ---- faults of a node -----------------------------------------------------------------------------
 
 _SHOWN = 3
 

@@ -250,7 +250,7 @@ class Findings:
             return path[len(root.rstrip("/")) + 1 :]
         return path
 
-    # ------------------------------------------------------------------ what happened
+    # ------------------------------------------------------------------ events of the segment
 
     @property
     def silent(self) -> bool:
@@ -453,7 +453,7 @@ class Findings:
         """Return the open tasks that the last summary lists."""
         return sayings.pending_in(self.summaries[-1].text) if self.summaries else []
 
-    # ------------------------------------------------------------------ what kind of work it was
+    # ------------------------------------------------------------------ the kind of work
 
     def classification(self) -> Json:
         """Return type, language, frameworks and whether the goal was clear. `isNewProject` is always False: one segment cannot decide it."""
@@ -528,7 +528,7 @@ class Findings:
             found.add(known.FRAMEWORKS_BY_EXTENSION.get(_extension(name)))
         return sorted(filter(None, found))
 
-    # ------------------------------------------------------------------ by what it is found
+    # ------------------------------------------------------------------ search terms
 
     def semantic(self) -> Json:
         """Return tags (language, frameworks, MCP tools, frequent words), and topics and concepts found by word lists."""

@@ -610,7 +610,7 @@ class ClaudeReading(SessionReading):
         )
 
 
-# ---- what the readings share ------------------------------------------------------------------
+# ---- shared by the readings -------------------------------------------------------------------
 
 _NAMED = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z?_(.+)")
 

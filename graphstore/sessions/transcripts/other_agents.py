@@ -379,7 +379,7 @@ class OpenCodeReading(ChainReading):
             self.parent, self.agent = above, text_in(info, "id")
 
 
-# ---- what an entry says ----------------------------------------------------------------------------
+# ---- steps of an entry -----------------------------------------------------------------------------
 
 
 class CodexSteps:

@@ -332,7 +332,7 @@ def _reading(path: Path, progress: Progress | None) -> tuple[SessionReading, Hea
     return reading, reading.header(), lines.size
 
 
-# ---- what is the parent's ---------------------------------------------------------------------
+# ---- the parent's part ------------------------------------------------------------------------
 
 
 def _parent_of(
