@@ -244,7 +244,7 @@ def _copy_repository(fd: int, given: str, into: Path) -> None:
 
 
 def _place(copy: Path, above: int, name: str) -> None:
-    """Write a file or folder under a new name in a folder. A file that fails is removed."""
+    """Write a file or folder under a new name in a folder. If that fails, nothing of it stays."""
     if sys.platform == "win32":
         raise NotImplementedError("there is no --files on Windows")
     if copy.is_dir():
@@ -253,6 +253,9 @@ def _place(copy: Path, above: int, name: str) -> None:
         try:
             for inner in sorted(copy.iterdir()):
                 _place(inner, fd, inner.name)
+        except BaseException:
+            shutil.rmtree(name, dir_fd=above)
+            raise
         finally:
             os.close(fd)
         return

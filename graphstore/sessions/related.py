@@ -133,8 +133,10 @@ class _Connecting:
             self._made[connection.kind] += 1
         elif own not in takewhile(self._is_known, _ids(connection)):
             self._store.unlink(own, reason=RENEWED)
-            self._make(connection, since)
-            self._renewed += 1
+            if self._make(connection, since):
+                self._renewed += 1
+            else:
+                self._taken_back += 1
 
     def _make(self, connection: FoundConnection, since: Instant) -> bool:
         """Create the link. Return False if the store refuses it, because of a conflict with a link of another time."""

@@ -17,6 +17,7 @@ from graphstore import ConflictError, GraphStore, InvalidError
 from graphstore.imports import records
 from graphstore.remote import calls as contract
 from graphstore.remote import remote
+from graphstore.server import call_files
 from graphstore.server.call_files import CallFiles
 from tests.support.ledger_rows import recorded
 from tests.support.served import TOKENS, Wire, fact, serve_in_thread
@@ -337,3 +338,19 @@ def test_reads_by_get_and_head_write_nothing(url, disk_store, tmp_path, monkeypa
             assert 405 == wire.ask("GET", f"/{name.replace('.', '/')}")[0]
     assert ledger == recorded(disk_store.path)
     assert before == sorted(each for each in tmp_path.rglob("*") if disk_store.path not in each.parents)
+
+
+def test_a_folder_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "a.txt").write_text("whole")
+    (copy / "b.txt").symlink_to(tmp_path / "nowhere")  # cannot be read
+    served = tmp_path / "served"
+    served.mkdir()
+    above = os.open(served, os.O_RDONLY)
+    try:
+        with pytest.raises(FileNotFoundError):
+            call_files._place(copy, above, "out")
+    finally:
+        os.close(above)
+    assert [] == list(served.iterdir())
