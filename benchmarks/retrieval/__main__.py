@@ -131,7 +131,8 @@ def surely(store: Any, asked: list[Asked]) -> tuple[float, float]:
             found = sight.found(each.text, 10)
             whole = sum(found.weights) or 1.0
             shares = [
-                sum(found.weights[term] for term in found.terms_said_by(ent)) / whole for ent, _ in found.matches
+                sum(found.weights[term] for term in found.terms_said_by(ent)) / whole
+                for ent, _ in found.matches
             ]
         said[bool(each.answers)].append(max(shares, default=0.0))
     refused, kept = said[False], said[True]

@@ -172,22 +172,25 @@ class Vocabulary:
 
     def reset(self, custom: Iterable[Mapping[str, Any]]) -> None:
         """Reset to the built-in kinds and these."""
-        self._set({**KINDS, **{kind.name: kind for kind in map(_custom, custom)}})
-
-    def extend(self, custom: Iterable[Mapping[str, Any]]) -> None:
-        """Add kinds that a store has defined."""
-        self._set({**self.kinds, **{kind.name: kind for kind in map(_custom, custom)}})
-
-    def add(self, kind: Kind) -> None:
-        """Add `kind`, or replace its earlier definition."""
-        self._set({**self.kinds, kind.name: kind})
-
-    def _set(self, kinds: dict[str, Kind]) -> None:
+        kinds = {**KINDS, **{kind.name: kind for kind in map(_custom, custom)}}
         # replaced as a whole, since other threads read them
         self.kinds = kinds
         self._inverse = {kind.inverse: kind.name for kind in kinds.values() if not kind.symmetric}
         self.causal = frozenset(kind.name for kind in kinds.values() if kind.causal)
         self.symmetric = frozenset(kind.name for kind in kinds.values() if kind.symmetric)
+
+    def extend(self, custom: Iterable[Mapping[str, Any]]) -> None:
+        """Add kinds that a store has defined."""
+        for spec in custom:
+            self.add(_custom(spec))
+
+    def add(self, kind: Kind) -> None:
+        """Add `kind`, or replace its earlier definition. The cost must not depend on how many kinds there are."""
+        self.kinds[kind.name] = kind
+        self.causal = self.causal | {kind.name} if kind.causal else self.causal - {kind.name}
+        self.symmetric = self.symmetric | {kind.name} if kind.symmetric else self.symmetric - {kind.name}
+        if not kind.symmetric:
+            self._inverse[kind.inverse] = kind.name
 
     def canonical(self, name: str) -> str:
         """Return the stored name of a kind given by any of its names. Raises InvalidError for an unknown one."""

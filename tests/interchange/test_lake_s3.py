@@ -232,7 +232,7 @@ def test_of_many_that_append_the_same_at_once_one_does(server, bucket, store):
             assert (0, 0) == each.write_new(feed)[:2]
         store.add_node("fact", {"n": number}, id=f"at-once-{number}")
         with ThreadPoolExecutor(len(lakes)) as pool:
-            done = [pool.submit(each.take, feed) for each, feed in zip(lakes, feeds, strict=True)]
+            done = [pool.submit(each.write_new, feed) for each, feed in zip(lakes, feeds, strict=True)]
         refusals = [each.exception() for each in done if each.exception() is not None]
         assert all(isinstance(each, ConflictError) for each in refusals), refusals
         lake.export_delta(store, uri)
