@@ -7,7 +7,7 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests wait for disks and other processes half of their time: there are more workers than cores.
 WORKERS := -n $(shell echo $$(($(CORES) + 2))) --dist loadfile
 FEWER  := -n $(shell echo $$(($(CORES) + 1))) --dist loadfile
-# Fast tests do not wait, and collecting takes each worker ten seconds.
+# What is measured shares no core.
 TWO    := -n 2 --dist loadfile
 # What tests import is compiled once, also where Python is told to keep nothing: else each worker and each process of a test does it anew.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
@@ -29,7 +29,7 @@ demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the
 	@$(BIN)/graphstore demo --folder .demo
 
 test: $(VENV)/dev  ## the fast tests of every module, and the stories of README: two minutes
-	$(PYTEST) $(TWO) -m "not (rest or slow or by_hand)" $(ARGS)
+	$(PYTEST) $(WORKERS) -m "not (rest or slow or by_hand)" $(ARGS)
 
 test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http  ## all others: slow tests, random histories, kills, processes, the other driver, through a server
 	$(PYTEST) $(FEWER) -m "(rest or slow) and not by_hand" $(ARGS) $(sort $(call with,mark.rest|SEEDS|seeds) $(SLOW))
