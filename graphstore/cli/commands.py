@@ -253,11 +253,8 @@ def _end(word: str) -> Callable[[CommandRun], Any]:
 
 def _now_shaky(asked: CommandRun, id: str) -> str:
     """Return the words for what rests on a thing, directly or not, and is shaky now."""
-    from graphstore.values.vocabulary import FROM_DEPENDANTS
-
-    found = [
-        each.id for each in asked.store.walk(id, FROM_DEPENDANTS, 10, "in").nodes if each.standing == "shaky"
-    ]
+    kinds = asked.store.vocabulary.from_dependants
+    found = [each.id for each in asked.store.walk(id, kinds, 10, "in").nodes if each.standing == "shaky"]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return f" What rests on it is shaky now: {', '.join(found[:_NAMED])}{more}." if found else ""
 

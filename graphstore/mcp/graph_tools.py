@@ -31,7 +31,6 @@ from graphstore.values.findings import words
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version
 from graphstore.values.period import instant, iso
 from graphstore.values.text import line
-from graphstore.values.vocabulary import FROM_DEPENDANTS
 from graphstore.view.view import View
 
 _CELL = 2_000  # characters of a text in a row
@@ -128,7 +127,9 @@ class GraphTools(Tools):
         """Follow causes and foundations, up: what led to it; down: what rests on it. Of a trace id: its spans."""
         view = question.view
         try:
-            chain = view.walk(id, FROM_DEPENDANTS, depth, "out" if direction == "up" else "in")
+            chain = view.walk(
+                id, view.vocabulary.from_dependants, depth, "out" if direction == "up" else "in"
+            )
         except NotFoundError as unknown:
             return _spans(question, id, self.desk.refusal(view, id)(unknown))
         found: list[answers.ReachedLine] = reached(view, chain, upward=direction == "up")

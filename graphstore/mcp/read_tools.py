@@ -44,7 +44,6 @@ from graphstore.values.findings import Chain
 from graphstore.values.findings import words as words_of
 from graphstore.values.models import Event, Json, Link, Node
 from graphstore.values.text import because, given_text, line
-from graphstore.values.vocabulary import FROM_DEPENDANTS
 from graphstore.view import filters
 from graphstore.view.view import View
 
@@ -189,7 +188,7 @@ class ReadTools(Tools):
         done = [done_line(change) for change in view.operations(node.id)]
         led = view.causes(node.id, depth)
         causes = reached(view, led, upward=True)
-        resting = [link for link in found.links if link.kind in FROM_DEPENDANTS]
+        resting = [link for link in found.links if link.kind in view.vocabulary.from_dependants]
         resting += [link for link in found.backlinks if link.kind == "supports"]
         replaced = [link for link in found.links if link.kind in ("supersedes", "corrects")]
         others = _others(view, node.id, (*resting, *replaced))

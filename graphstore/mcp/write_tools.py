@@ -23,7 +23,6 @@ from graphstore.values.findings import Change, Inspection, Recorded
 from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
-from graphstore.values.vocabulary import FROM_DEPENDANTS
 from graphstore.view.view import View
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
@@ -554,4 +553,5 @@ def _shaken(view: View, id: str) -> list[answers.ThingLine]:
 
 
 def _resting(view: View, id: str) -> list[Node | Event]:
-    return [node for node in view.walk(id, FROM_DEPENDANTS, 10, "in").nodes if node.standing == "shaky"]
+    found = view.walk(id, view.vocabulary.from_dependants, 10, "in")
+    return [node for node in found.nodes if node.standing == "shaky"]

@@ -412,8 +412,8 @@ def traces_in(data: bytes) -> Any:
 def vocabulary_out(vocabulary: Vocabulary) -> bytes:
     """Encode the kinds that a store has defined itself."""
     custom = [kind for kind in vocabulary.kinds.values() if kind.group == "custom"]
-    names = ("name", "inverse", "symmetric", "causal", "acyclic")
-    return orjson.dumps([{name: getattr(kind, name) for name in names} for kind in custom])
+    names = ("name", "inverse", "symmetric", "causal", "acyclic", "rests")
+    return orjson.dumps([{name: getattr(kind, name) for name in names} for kind in custom], default=sorted)
 
 
 def vocabulary_in(data: bytes) -> Vocabulary:

@@ -11,7 +11,6 @@ from graphstore.ledger.readings import PRESENT, Agent, ReadingRow
 from graphstore.values.findings import Change, Inspection, Reading
 from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import OPEN, Instant, instant, moment
-from graphstore.values.vocabulary import FROM_DEPENDANTS
 
 if TYPE_CHECKING:
     from graphstore.view.view import View
@@ -59,8 +58,9 @@ def readers_of_write(store: Writer, tx: Instant) -> list[Reading]:
     found: dict[str, None] = {}
     for (subject,) in store._core.rows.database.rows(_SUBJECTS, (tx,)):
         found |= dict.fromkeys(_concerned(after, subject))
+    kinds = after.vocabulary.from_dependants
     for id in list(found):
-        found |= dict.fromkeys(each.id for each in after.walk(id, FROM_DEPENDANTS, _DEPTH, "in").nodes)
+        found |= dict.fromkeys(each.id for each in after.walk(id, kinds, _DEPTH, "in").nodes)
     fallen = [
         id
         for id in found

@@ -192,6 +192,12 @@ class Vocabulary:
         if not kind.symmetric:
             self._inverse[kind.inverse] = kind.name
 
+    @property
+    def from_dependants(self) -> tuple[str, ...]:
+        """Return the kinds of `FROM_DEPENDANTS`, and those of a store by which a source rests on its target."""
+        own = (kind.name for kind in self.kinds.values() if kind.group == "custom" and kind.rests)
+        return (*FROM_DEPENDANTS, *own)
+
     def canonical(self, name: str) -> str:
         """Return the stored name of a kind given by any of its names. Raises InvalidError for an unknown one."""
         plain, _, _ = self._read(name)

@@ -75,6 +75,7 @@ def both(tmp_path_factory):
         store.add_node("note", {"drink": "green tea"}, id="green", text="Ana drinks green tea in the evening")
         store.add_node("note", {"drink": "black tea"}, id="black", text="Ana drinks black tea in the evening")
         store.link("green", "contradicts", "black", reason="one of two")
+        store.define_kind("budgeted_by", rests=["retracted"])
     shutil.copytree(folder / "solo.gs", folder / "held.gs")
     with (
         serve_in_process(folder / "held.gs", "--no-ticks") as (_, url),
@@ -142,6 +143,14 @@ def test_a_link_is_taken_back(both):
         run("unlink", path, made["id"], "--reason", "wrong")
         assert made["id"] not in run("links", path, "jwt", "--json")
     assert ids[0] != ids[1]
+
+
+def test_what_rests_by_a_kind_of_the_store_is_named_as_shaky(both):
+    for path in both:
+        run("add", path, "plan", '{"says": "June"}', "--id", "june")
+        run("add", path, "fact", '{"says": "two people"}', "--id", "people")
+        run("link", path, "people", "budgeted_by", "june")
+        assert "What rests on it is shaky now: people." in run("retract", path, "june", "--reason", "a slip")
 
 
 def test_a_transaction_is_taken_back(both):

@@ -72,11 +72,14 @@ def test_a_write_concerns_readers_of_what_rests_on_what_it_took_by_each_kind(sto
     store.add_node("fact", {"says": "derived"}, id="derived", derived_from=["ground"])
     store.add_node("fact", {"says": "supported"}, id="supported")
     store.add_node("fact", {"says": "caused"}, id="caused")
+    store.add_node("fact", {"says": "budgeted"}, id="budgeted")
+    store.define_kind("budgeted_by", rests=["retracted", "shaky"])
     store.link("ground", "supports", "supported")
     store.link("caused", "caused_by", "ground")
-    answered(store, "derived", "supported", "caused")
+    store.link("budgeted", "budgeted_by", "derived")
+    answered(store, "derived", "supported", "caused", "budgeted")
     store.retract("ground", reason="never so")
-    assert ["caused", "derived", "supported"] == sorted(
+    assert ["budgeted", "caused", "derived", "supported"] == sorted(
         each.id for each in store.readers_of(tx=store.last_write)
     )
 

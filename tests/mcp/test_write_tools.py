@@ -473,6 +473,16 @@ def test_a_contradiction_is_decided_for_one_or_both(ana, store):
     )
 
 
+def test_what_rests_by_a_kind_of_the_store_is_told_too(ana, store):
+    store.define_kind("budgeted_by", rests=["retracted"])
+    ana.ask("remember", statement="the plan for June", id="plan")
+    ana.ask("remember", statement="two people for it", id="people")
+    ana.ask("link", source="people", kind="budgeted_by", target="plan")
+    gone = ana.ask("retract", id="plan", reason="a slip")
+
+    assert ["people"] == [each["id"] for each in gone["now_shaky"]]
+
+
 def test_what_is_shaky_by_a_new_value_is_told_once(ana):
     ana.ask("remember", statement="deploys on Tuesdays", key="day", id="tue", valid_from="2026-01-01")
     ana.ask("remember", statement="watch on Tuesdays", id="watch", derived_from=["tue"])
