@@ -937,7 +937,8 @@ class Facts:
     def counted(self, part: FallenPart, base: int, ground: Ground) -> Iterator[tuple[Instant, Instant, Fall]]:
         """Yield the falls of a foundation that count for a link to it over a part of valid time, as (start, stop, fall).
 
-        These are the latest fall and, if that is not in `NEVER_SO`, also the latest one in `NEVER_SO`. `ground.other` is the entity that rests.
+        These are the latest fall and, if that is not in `NEVER_SO`, also the latest one in `NEVER_SO`. A correction is followed by the fall before it,
+        since it does not count for its own corrector further down. `ground.other` is the entity that rests.
         """
         start, stop = max(part.start, ground.start), min(part.stop, ground.stop)
         if start >= stop:
@@ -954,7 +955,7 @@ class Facts:
                         yield begun, ended, fall
                 return
             yield start, stop, fall
-            if fall.word in NEVER_SO:
+            if fall.word in NEVER_SO and fall.word != "corrected":
                 return
             counted &= NEVER_SO
 

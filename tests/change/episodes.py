@@ -330,6 +330,16 @@ EPISODES = (
         on("2026-02-02", fact("typo", "the office is in Berlim", "2026-01-10", supersedes=["old"])),
         on("2026-02-03", fact("new", "the office is in Berlin", "2026-01-10", corrects=["typo"])),
     ), (ask("nodes", None, ("new",)), ask("standing", "old", "superseded"), ask("current", "old", ("new",)))),
+    Episode("what was taken back before a correction still shakes the corrector by way of another", "late correction", (
+        on("2026-02-01", fact("draft", "the draft says 10", "2026-01-02")),
+        on("2026-02-02", retract("draft", valid_from="2026-01-03", valid_to="2026-01-06")),
+        on("2026-02-03", fact("final", "it says 12", "2026-01-02", corrects=["draft"])),
+        on("2026-02-04", fact("memo", "the memo cites the draft", "2026-01-01"), rests("memo", "draft")),
+        on("2026-02-05", rests("final", "memo")),
+    ), (
+        ask("shaken_by", "final", ("final", "memo", "draft"), valid="2026-01-04"),
+        ask("standing", "final", "stands", valid="2026-01-02"),
+    )),
     # ------------------------------------------------------------------ backdating
     Episode("a value told late ends where the next begins", "backdating", (
         MONDAYS, on("2026-02-02", FRIDAYS._replace(arguments={**FRIDAYS.arguments, "valid_from": "2026-01-20"})),
