@@ -18,7 +18,7 @@ from graphstore.ledger.database import Database
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import Ledger
 from graphstore.store.calls_again import Again, Line, Skipped
-from graphstore.values.findings import Counterfact, LeftOut
+from graphstore.values.findings import Counterfact, LeftOutOperation
 from graphstore.values.inputs import text_of
 from graphstore.values.period import Instant, TimeLike, exactly, moment
 from graphstore.view.view import View
@@ -79,7 +79,7 @@ class Counterfactual(View):
         self._of_core = of._core
         self._store = store  # keeps the store alive as long as the view
         self._of = done.of._ledger
-        self.left_out: tuple[LeftOut, ...] = tuple(done.left_out)
+        self.left_out: tuple[LeftOutOperation, ...] = tuple(done.left_out)
         self.omitted: int = done.omitted
         self.by_effects: bool = done.by_effects
 
@@ -133,7 +133,7 @@ class _Doing:
 
     def __init__(self, store: Line, omitted: Omitted) -> None:
         self.of, self.wanted = store, omitted
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[LeftOutOperation] = []
         self.omitted, self.by_effects = 0, False
         self._clock = _ClockOfCalls()
 
@@ -222,7 +222,7 @@ class _Doing:
     def _leave_out(self, recorded: RecordedTransaction, calls: list[RecordedCall], why: str) -> None:
         at = moment(recorded.tx)
         self.left_out += [
-            LeftOut(tx=at, verb=op.verb, subject=op.subject, branch=recorded.branch, reason=why)
+            LeftOutOperation(tx=at, verb=op.verb, subject=op.subject, branch=recorded.branch, reason=why)
             for op in (call.first for call in calls)
         ]
 

@@ -53,7 +53,7 @@ class NodeChange(Value):
     fields: tuple[FieldChange, ...]
 
 
-class LeftOut(Value):
+class LeftOutOperation(Value):
     """An operation that a counterfactual view has not: it could not be done without what is omitted. `reason` says why."""
 
     tx: datetime
@@ -296,7 +296,7 @@ class Counterfact(Value):
     at: Coordinate
     omitted: int
     by_effects: bool
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutOperation, ...]
     difference: ViewDiff
 
     def __str__(self) -> str:
