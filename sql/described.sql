@@ -1,7 +1,7 @@
--- What does one version of a node say, and does it still hold at a coordinate? One row where the version was recorded by :tx: with the period that holds at
+-- What do some versions of a node say, and do they still hold at a coordinate? One row for each version recorded by :tx: with the period that holds at
 -- (:valid, :tx), else the last period in which it was believed.
 --
--- Parameters: :id; :number, the number of the version; :valid and :tx, in microseconds since 1970-01-01 UTC.
+-- Parameters: :id; :numbers, a JSON array of the numbers of versions; :valid and :tx, in microseconds since 1970-01-01 UTC.
 -- Columns: those of node.sql; forgotten: evicted or erased; standing: that of the node, but superseded where another version holds.
 WITH
 subject (number, id, is_event, kind, key, scope, tx_from, deep, word, held) AS MATERIALIZED (
@@ -22,6 +22,19 @@ subject (number, id, is_event, kind, key, scope, tx_from, deep, word, held) AS M
     ) END
   FROM entity e
   WHERE e.id = :id AND e.tx_from <= :tx
+),
+wanted (version) AS MATERIALIZED (
+  SELECT v.number
+  FROM subject
+  CROSS JOIN json_each(:numbers) j
+  CROSS JOIN version v ON v.entity = subject.number AND v.ordinal = j.value
+),
+shown (period) AS MATERIALIZED (
+  SELECT coalesce(max(CASE WHEN p.number = subject.held THEN p.number END), max(p.number))
+  FROM subject
+  CROSS JOIN period p ON p.entity = subject.number AND p.tx_from <= :tx
+  WHERE p.version IN (SELECT version FROM wanted)
+  GROUP BY p.version
 )
 SELECT
   subject.id, subject.is_event, subject.kind, subject.key, subject.scope, subject.tx_from AS known_since, v.ordinal AS number,
@@ -62,9 +75,8 @@ SELECT
     )
   END AS standing
 FROM subject
-CROSS JOIN version v ON v.entity = subject.number AND v.ordinal = :number
-CROSS JOIN period p ON p.entity = subject.number AND p.version = v.number AND p.tx_from <= :tx
+CROSS JOIN shown
+CROSS JOIN period p ON p.number = shown.period
+CROSS JOIN version v ON v.number = p.version
 LEFT JOIN body b ON b.number = v.body
-LEFT JOIN operation o ON o.number = v.operation
-ORDER BY p.number IS subject.held DESC, p.number DESC
-LIMIT 1;
+LEFT JOIN operation o ON o.number = v.operation;

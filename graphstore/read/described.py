@@ -240,7 +240,7 @@ def _no_versions(id: str) -> InvalidError:
 
 def _version(point: Point, id: str, number: int) -> Described:
     """Return the row of one version of a node. Raises NotFoundError for an unknown number."""
-    rows = point.rows(DESCRIBED, id=id, number=number) if number <= LARGEST else []
+    rows = point.rows(DESCRIBED, id=id, numbers=as_json([number])) if number <= LARGEST else []
     if not rows:
         raise NotFoundError(
             f"no version {number} of {id!r} as known at {exactly(point.tx)}. versions({id!r}) lists them."
@@ -326,9 +326,14 @@ def thing_rows(point: Point, ids: Iterable[str]) -> list[Described]:
 
 
 def described(point: Point, id: str, number: int) -> Node:
-    """Return a node as one of its versions describes it."""
-    [row] = point.rows(DESCRIBED, id=id, number=number)
-    return node_of(point, row)
+    """Return the node as one of its versions describes it."""
+    return described_versions(point, id, (number,))[number]
+
+
+def described_versions(point: Point, id: str, numbers: Iterable[int]) -> dict[int, Node]:
+    """Return the node as some of its versions describe it, by the numbers of the versions."""
+    rows = point.rows(DESCRIBED, id=id, numbers=as_json(list(numbers)))
+    return {row.number: node_of(point, row) for row in rows}
 
 
 def node_of(point: Point, row: Described) -> Node:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from graphstore.ledger.statements import Statement
-from graphstore.read.described import described, things
+from graphstore.read.described import described, described_versions, things
 from graphstore.read.ids import resolve
 from graphstore.read.link_story import became, step_by
 from graphstore.read.linked import LinkedRow, link_of, link_period_rows
@@ -234,7 +234,7 @@ class _Walk:
         rows = [row for row in self._removals(id) if not row.is_gap]
         lost = [row for row in rows if row.number == number and row.tx_to is not None]
         lost.sort(key=_ended, reverse=True)
-        free, shown = Union(), set()
+        free, shown = Union(), dict[int, Removal]()
         for row in rows:
             while lost and _ended(lost[-1]) <= row.tx_from:
                 old = lost.pop()
@@ -242,8 +242,10 @@ class _Walk:
             later = row.number or 0
             counts = later > number and later not in shown and row.said_counts != 0
             if counts and free.overlaps((row.valid_from, row.valid_to)):
-                shown.add(later)
-                self._without_link("revised", described(self._point, id, later), row.said_by, row.valid_from)
+                shown[later] = row
+        nodes = described_versions(self._point, id, shown) if shown else {}
+        for later, row in shown.items():
+            self._without_link("revised", nodes[later], row.said_by, row.valid_from)
 
     def _last_revision(self, id: str) -> None:
         """Add a step for the version that replaced the previous one, if there is one."""
