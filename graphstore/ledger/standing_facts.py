@@ -892,7 +892,21 @@ class Facts:
         return [] if first is None else [Fall(first, "ended")]
 
     def _retraction(self, operation: int) -> Fall:
-        return Fall(operation, "corrected" if self.verb(operation) == "correct" else "retracted")
+        if self.verb(operation) != "correct":
+            return Fall(operation, "retracted")
+        return Fall(self._description_before(operation), "corrected")
+
+    def _description_before(self, correction: int) -> int:
+        """Return the operation whose verb made a correction: where new content extended it, that description, which is a look at the corrector."""
+        tx, before = self.operation(correction)[0], correction - 1
+        while found := self._operations[before]:
+            at, verb, _ = found[0]
+            if at != tx or verb not in ("correct", "revise", "amend"):
+                break
+            if verb != "correct":
+                return before
+            before -= 1
+        return correction
 
     def _revisions(self, entity: int, valid: Instant) -> list[Fall]:
         """Return the last change of content of an entity that stands, if any. Earlier changes never count where this one does not."""

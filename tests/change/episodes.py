@@ -340,6 +340,13 @@ EPISODES = (
         ask("shaken_by", "final", ("final", "memo", "draft"), valid="2026-01-04"),
         ask("standing", "final", "stands", valid="2026-01-02"),
     )),
+    Episode("a description is a look at what it corrects further", "late correction", (
+        on("2026-02-01", fact("new", "the pool has 20", "2026-01-03")), on("2026-02-02", retract("new", valid_from="2026-01-05", valid_to="2026-01-08")),
+        on("2026-02-03", fact("old", "the pool has 10", "2026-01-02")), on("2026-02-04", link("new", "corrects", "old")),
+        on("2026-02-05", revise("new", "the pool has 25", valid_from="2026-01-03")),
+        on("2026-02-06", fact("other", "the pool has 15", "2026-01-02", supersedes=["old"])),
+        on("2026-02-07", do("unlink", source="new", kind="corrects", target="old")), on("2026-02-08", link("new", "caused_by", "old")),
+    ), (ask("standing", "new", "stands", valid="2026-01-06"), ask("standing", "new", "stands", valid="2026-01-09"))),
     # ------------------------------------------------------------------ backdating
     Episode("a value told late ends where the next begins", "backdating", (
         MONDAYS, on("2026-02-02", FRIDAYS._replace(arguments={**FRIDAYS.arguments, "valid_from": "2026-01-20"})),
