@@ -1,4 +1,4 @@
-"""The messages of an agent on standard input: lines of JSON, each of which gets an answer."""
+"""Read JSON-RPC messages from standard input, one a line, and answer those that are invalid. The SDK would drop these without an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what some programs put before UTF-8
 
 async def standard_input() -> AsyncIterator[bytes]:
     """Yield the lines of standard input."""
-    # a file of its own: one that a thread still reads from must not be closed when the process ends
+    # duplicate the descriptor: at exit Python must not close a file that a thread still reads
     file: io.BufferedReader = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
     while text := await to_thread.run_sync(file.readline, abandon_on_cancel=True):
         yield text
@@ -33,8 +33,9 @@ async def standard_input() -> AsyncIterator[bytes]:
 
 @asynccontextmanager
 async def conversation(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of what a client asks and of what it is answered, who gets an answer to whatever it asks: a client whose request is passed over
-    waits for ever. One that reads no more has left, as one that writes no more.
+    """Yield the streams of requests and answers of a client. Invalid requests are answered too, since a client without an answer waits forever.
+
+    The conversation ends when the client closes either end.
     """
     messages = _InputMessages(lines)
     try:
@@ -46,7 +47,7 @@ async def conversation(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[Any, 
 
 
 class _InputMessages:
-    """The lines that are messages. To the others it answers itself."""
+    """Yields the valid messages among some lines. Answers the others itself."""
 
     def __init__(self, lines: AsyncIterator[bytes]) -> None:
         self._lines = lines
@@ -63,9 +64,9 @@ class _InputMessages:
 
 
 def message_of(text: str) -> str | dict[str, Any]:
-    """Return a text as the message that it is, or the answer to one that is none.
+    """Return a text that is a valid message, or the error with which to answer an invalid one.
 
-    Who begins with the version of the protocol that knows batches is given the one before: batches are not served.
+    A client that starts with the protocol version that has batches gets the version before it: batches are not served.
     """
     refused = _refusal(text)
     if refused is not None:

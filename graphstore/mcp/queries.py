@@ -1,4 +1,4 @@
-"""Runs agents' Cypher in processes of its own."""
+"""Runs the Cypher of agents in separate processes, which start with the first call."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from graphstore.store.store import Store
 
 QUERY_SECONDS = 10.0
-"""How long a Cypher text of an agent may run, by default."""
+"""The default time limit of an agent's Cypher text, in seconds."""
 
 
 class QueriesApart:
-    """A block in which agents' Cypher runs in processes of its own, once it has begun. That of a store which a server holds does so there."""
+    """Context manager: after `begin`, the Cypher of agents runs in separate processes. For a remote store its server does that."""
 
     def __init__(self, store: Store, seconds: float | None = None) -> None:
         self._store, self._seconds = store, QUERY_SECONDS if seconds is None else seconds
@@ -32,7 +32,7 @@ class QueriesApart:
         self._stack.close()
 
     def begin(self) -> None:
-        """Have a process ready, from the first call on: the engine takes a while to start, and the first answer does not need it."""
+        """Start a process at the first call. Later calls do nothing. The engine starts slowly, and the first answer does not need it."""
         with self._lock:
             if self._has_begun:
                 return

@@ -1,6 +1,6 @@
-"""The arguments and the answers of tools, as their annotations say: how a client lists them, and how the arguments of a call are read.
+"""Derives the JSON schemas of a tool's arguments and answers from its annotations, and reads the arguments of a call.
 
-A list is flat and short, since every agent reads all of it before it asks anything. What may be left out is not required, and null is taken for left out.
+The schemas are flat and short: every agent reads all of them before its first call. Optional arguments accept null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Shape = dict[str, Any]
 
 _RARE = "rare"
 RARE: Any = {_RARE: True}
-"""Marks an argument that is taken and not listed: few calls need it, and every agent would read it. So a field of an answer that is for its text alone."""
+"""Marks an argument that is accepted but not listed, since few calls need it; and a field of an answer that only its text uses."""
 _TYPES = {str: "string", datetime: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
 _LISTS = (list, tuple, Sequence)
 
@@ -31,7 +31,7 @@ _LISTS = (list, tuple, Sequence)
 
 
 def input_schema(fields: Fields) -> Shape:
-    """Return the JSON schema of arguments that are listed. What is checked when they are given is left out: a refusal says it then."""
+    """Return the JSON schema of the listed arguments. It leaves out constraints: an error states these when a call breaks one."""
     return _object({name: field for name, field in fields.items() if _RARE not in _extra(field)})
 
 

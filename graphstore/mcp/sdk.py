@@ -1,4 +1,4 @@
-"""The protocol's SDK, whose releases 1 and 2 have other names for the same parts. What a handler takes and gives is JSON, as on the wire."""
+"""Hides the differences between releases 1 and 2 of the MCP SDK. Handlers take and return JSON, as it is sent."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _NAMES = {
     "completion/complete": "Complete",
     "logging/setLevel": "SetLevel",
 }
-"""The methods of the protocol that a server may answer, and how the SDK names their types."""
+"""The methods of the protocol that a server may answer, each with the name of its type in the SDK."""
 
 
 class Client:
-    """Who sent the request at hand. Without a `context` it is a caller in this process."""
+    """The client that sent the current request. Without a `context`, a caller in this process."""
 
     def __init__(self, context: Any = None) -> None:
         self._context = context
@@ -41,7 +41,7 @@ class Client:
 
     @property
     def name(self) -> str:
-        """Return the name that the client gives when it connects, `agent` without one."""
+        """Return the name that the client gave when it connected; `agent` if it gave none."""
         params = getattr(self.session, "client_params", None)
         if params is None:
             return "agent"
@@ -50,12 +50,12 @@ class Client:
 
     @property
     def scope(self) -> Json:
-        """Return what ASGI knows of the request, nothing where it did not come over HTTP."""
+        """Return the ASGI scope of the request; empty if it did not arrive over HTTP."""
         request = getattr(self._context, "request", None)
         return {} if request is None else request.scope
 
     async def report_progress(self, seconds: float, message: str) -> None:
-        """Report how far the request is, if the client asked for that."""
+        """Report the progress of the request, if the client asked for it."""
         if hasattr(self.session, "report_progress"):
             await self.session.report_progress(seconds, None, message)
             return

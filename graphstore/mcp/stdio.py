@@ -15,11 +15,11 @@ from graphstore.store.store import Store
 
 __all__ = ["over_stdio"]
 
-_SIGNAL_SECONDS = 0.2  # on Windows a thread that waits without an end hears no Ctrl-C
+_SIGNAL_SECONDS = 0.2  # on Windows, a join without a timeout is not interrupted by Ctrl-C
 
 
 def over_stdio(store: Store, **how: Any) -> None:
-    """Serve one client over standard input and output until it closes its end. Standard output is the protocol's alone.
+    """Serve one client over standard input and output until it closes its end. Nothing else may write to standard output.
 
     `how`: as for `graphstore.mcp.server`.
     """
@@ -37,7 +37,7 @@ def _run(serving: Server) -> None:
         except BaseException as error:
             outcome.append(error)
 
-    # not in this thread: a read of standard input cannot be broken off, and Ctrl-C would wait for the next line
+    # in another thread: a read of standard input cannot be interrupted, so here Ctrl-C would wait for the next line
     thread = threading.Thread(target=serve, name="graphstore-mcp", daemon=True)
     try:
         thread.start()
@@ -50,5 +50,5 @@ def _run(serving: Server) -> None:
 
 
 def log_plainly() -> None:
-    """Write warnings to standard error, a line each."""
+    """Write warnings to standard error, one line each."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)

@@ -1,4 +1,4 @@
-"""Methods as tools: what a tool may do is said where its method is defined, and its arguments are those of the method."""
+"""Makes tools of methods. Decorators at the method state what the tool may do; its arguments are those of the method."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from graphstore.values.text import clean
 A = TypeVar("A")
 T = TypeVar("T")
 
-_TRIES = 3  # of a call whose transaction was not kept
+_TRIES = 3  # attempts at a call whose transaction was lost
 _PROGRESS_SECONDS = 1.0
 _WIRE: dict[str, Any] = {"mode": "json", "exclude_none": True, "by_alias": True}
 
 
 class Traits(NamedTuple):
-    """What a tool may do, and how its arguments are taken.
+    """States what a tool may do, and how its arguments are read.
 
     Args:
-        ids: the arguments that are ids, as agents give them: a unique beginning of a generated id is made whole.
-        rare: those of the arguments of a page that are not listed.
-        slow: whether it may run for long.
-        erases: whether it is offered only where erasing is allowed.
+        ids: the arguments that are ids. A unique beginning of a generated id is completed.
+        rare: paging arguments that are accepted but not listed.
+        slow: True if it may run for long.
+        erases: True if it is offered only where erasing is allowed.
     """
 
     ids: Collection[str] = ()
@@ -52,7 +52,7 @@ class Traits(NamedTuple):
 def reading(
     *ids: str, rare: Collection[str] = (), slow: bool = False
 ) -> Callable[[Callable[..., A]], Callable[..., A]]:
-    """Make a tool of a method that reads. If it takes a `ToolQuestion` first, the tool takes the coordinate, the budget and the cursor instead."""
+    """Make a tool of a method that reads. A `ToolQuestion` as the first parameter becomes the arguments coordinate, budget and cursor."""
     return _marked(Traits(ids, rare, slow=slow))
 
 
