@@ -1,4 +1,4 @@
-"""Read a Cypher text as tokens, in which strings, comments and quoted names are not words; and replace parts of it."""
+"""Splits a Cypher text into tokens, so that words in strings, comments and quoted names do not count, and replaces parts of the text."""
 
 from __future__ import annotations
 

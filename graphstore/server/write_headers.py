@@ -1,4 +1,4 @@
-"""Makes the headers of the answer to a write: what it made shaky, and whose earlier answers contained what it invalidated."""
+"""Makes the headers of the answer to a write: what the write made shaky, and which clients had received what it invalidated."""
 
 from __future__ import annotations
 

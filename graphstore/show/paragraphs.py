@@ -1,4 +1,4 @@
-"""Values as text for people: lines with a style for each part, and tables. The command line, the shell and the tour print them."""
+"""Renders values as text for people: styled lines, and tables. The command line, the shell and the tour print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as rows of tables, and tables as CSV, Markdown and JSON: the cells that the command line and the shell print."""
+"""Renders values as rows of tables, and tables as CSV, Markdown and JSON, for the command line and the shell."""
 
 from __future__ import annotations
 

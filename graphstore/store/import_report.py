@@ -1,4 +1,4 @@
-"""Report imports: one model for every format, to which each adds its own counts, and the notes collected meanwhile."""
+"""Defines the report of an import, the same for every format, and what collects its counts and omissions while the import runs."""
 
 from __future__ import annotations
 
