@@ -66,7 +66,7 @@ class Client:
             await self.session.send_progress_notification(token, seconds, None, message, request)
 
     async def log(self, level: str, text: str) -> None:
-        """Send a line of the log. A client that has gone gets none."""
+        """Send a line of the log, unless the client has disconnected."""
         if self.session is not None:
             request = str(self._context.request_id)
             with suppress(Exception):
@@ -74,11 +74,11 @@ class Client:
 
 
 CLIENT: ContextVar[Client] = ContextVar("client", default=Client())  # noqa: B039 - it has no state
-"""Who sent the request that is answered."""
+"""The client whose request is being answered."""
 
 
 def handle(server: Server[Any], method: str, handler: Handler) -> None:
-    """Have a server answer a method by a handler."""
+    """Register the handler that answers a method of the protocol."""
     name = _NAMES[method]
     result: Any = getattr(types, f"{name}Result", types.EmptyResult)
 
@@ -99,7 +99,7 @@ def handle(server: Server[Any], method: str, handler: Handler) -> None:
 
 
 def let_listen(server: Server[Any]) -> None:
-    """Let clients listen for changes of the lists, where the release knows that. No list changes."""
+    """Accept subscriptions to changes of the lists, if the release has them. No list ever changes."""
     with suppress(ImportError):
         from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
@@ -119,7 +119,7 @@ def refusal(message: str, code: int = INVALID_PARAMS, data: Any = None) -> Excep
 
 
 def check_message(text: str) -> None:
-    """Raise ValueError for a text that is no JSON-RPC message."""
+    """Raise ValueError if a text is not a JSON-RPC message."""
     sdk: Any = types
     if hasattr(sdk, "jsonrpc_message_adapter"):
         sdk.jsonrpc_message_adapter.validate_json(text, by_name=False)
@@ -128,7 +128,7 @@ def check_message(text: str) -> None:
 
 
 def error_message(answer: Json) -> SessionMessage:
-    """Return an answer that is an error as a message that is sent. Its id may be null; release 1 leaves that out."""
+    """Return an error answer as a message of the SDK. Its id may be null; release 1 leaves a null id out."""
     error: Any = types.JSONRPCError.model_construct(**{**answer, "error": types.ErrorData(**answer["error"])})
     if hasattr(types.JSONRPCMessage, "model_construct"):
         error = types.JSONRPCMessage.model_construct(root=error)

@@ -85,14 +85,14 @@ def _marked(traits: Traits) -> Callable[[Callable[..., A]], Callable[..., A]]:
 
 
 class Tools:
-    """Methods that are tools, at one desk."""
+    """Base of the classes whose marked methods are tools."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
 
 
 class Tool:
-    """A method as the protocol knows it. Its types are looked at when it is listed, and checked when it is called."""
+    """One tool of the protocol. The types of its method are read when it is listed, and its arguments are checked when it is called."""
 
     def __init__(self, method: Callable[..., Any], titled: bool) -> None:
         self._method, self.name = method, method.__name__
@@ -126,7 +126,7 @@ class Tool:
         return create_model(f"{self.name}Arguments", **fields)
 
     def listed(self, said_once: str = "") -> dict[str, Any]:
-        """Return the tool as a client lists it. Hints are given where they are not as the protocol takes them for granted."""
+        """Return the tool as a client lists it. Hints that equal the defaults of the protocol are left out."""
         traits = self.traits
         hints = {
             "readOnlyHint": traits.reads or None,
@@ -154,8 +154,7 @@ class Tool:
 
     @through("mcp")
     def _answered(self, arguments: dict[str, Any]) -> Any:
-        """Return what the method gives. It is called again where nothing of it was kept: the server that held its transaction has ended, and another is
-        there."""
+        """Return the answer of the method. Call it again if its transaction was lost because the server ended and another has replaced it."""
         for _ in range(_TRIES - 1):
             try:
                 return self._method(**arguments)
@@ -179,14 +178,14 @@ def tools_of(groups: Iterable[Tools], titled: bool) -> list[Tool]:
 
 
 class SlowCalls:
-    """Runs what may take long: only so many at once, so that threads are left for others. Each is stopped when its caller has gone."""
+    """Runs slow calls, a limited number at once, so that threads remain for others. A call stops when its caller has disconnected."""
 
     def __init__(self, at_once: int) -> None:
         self._limiter = CapacityLimiter(at_once)
         self._running: set[threading.Event] = set()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` gives, done in a thread, and report meanwhile that it goes on. If this is cancelled, the thread ends at once by itself."""
+        """Run `work` in a thread and return its result, reporting progress meanwhile. On cancellation the thread stops by itself."""
         stopping = threading.Event()
         self._running.add(stopping)
         failed = None
@@ -208,7 +207,7 @@ class SlowCalls:
             self._running.discard(stopping)
 
     def stop(self) -> None:
-        """Stop all that runs; for any thread."""
+        """Stop all running calls. Any thread may call this."""
         for stopping in list(self._running):
             stopping.set()
 
