@@ -1,6 +1,6 @@
 """The door of agents: every step for which there is a tool is told through it, and every question asked through one, by a client beside the server.
 
-What has no tool (`confirm`, `set_trust`, branches, `unlink`, the history of a link, …) goes through the store the tools work on. Each tool is a
+What has no tool (`confirm`, `set_trust`, branches, the history of a link, …) goes through the store the tools work on. Each tool is a
 transaction of its own, so what has to come and go in one is told to the store as well.
 """
 
@@ -85,6 +85,8 @@ class ByTools(ByStore):
                 "retract",
                 {**more, "ended_at": more.pop("at"), "reason": more.get("reason", "it ended")},
             )
+        elif verb == "unlink":
+            more.setdefault("reason", "it does not hold")
         elif verb == "amend":
             more["fields"] = more.pop("patch")
         elif verb == "record_event" and isinstance(more.get("related_to"), str):
