@@ -18,7 +18,7 @@ TYPES   := types-linux types-win32 types-darwin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: $(TYPES) help demo test test-rest test-all durations test-ladybug test-http test-spark fuzz worlds releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
+.PHONY: $(TYPES) help demo test test-rest test-all durations test-ladybug test-http test-spark fuzz worlds releases schema lab mutants bench bench-large lint format release-check requirements references docs pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -93,6 +93,9 @@ requirements:  ## pin anew what is installed here, with hashes, for each Python 
 references: $(VENV)/dev  ## write the reference pages of docs/ anew
 	$(BIN)/python docs/references.py
 
+docs: $(VENV)/docs/bin/mkdocs  ## make docs/ and the docstrings a site in .site/, and fail on a broken link
+	$(VENV)/docs/bin/mkdocs build --strict --quiet --site-dir .site
+
 pictures: $(VENV)/dev  ## draw the pictures of README anew
 	$(BIN)/python docs/pictures/make.py
 
@@ -109,7 +112,7 @@ release-check: $(VENV)/dev  ## build the release and use it in an empty environm
 	$(BIN)/python tools/release_check.py
 
 clean:  ## remove what was made here
-	rm -rf $(VENV) .demo .pictures dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .mutants
+	rm -rf $(VENV) .site .demo .pictures dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each mark stands for a set of packages in the environment; it is made anew when what is to be there changes. On Linux they are the pinned ones, checked
@@ -146,13 +149,23 @@ $(VENV)/spark: | $(BIN)/python
 	@$(PIP) --python $(VENV)/spark-python/bin/python install 'pyspark>=4.1,<5'
 	@touch $@
 
+# A program in an environment of its own, $(VENV)/NAME: what requirements/NAME.in names.
+define program
+	@rm -rf $(VENV)/$(1) && $(BIN)/python -m venv --without-pip $(VENV)/$(1)
+	@lock=requirements/$(1)-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt; \
+	if [ "$$(uname -s)" = Linux ] && [ -f $$lock ]; then set -- --require-hashes --no-deps --requirement $$lock; \
+	else set -- --requirement requirements/$(1).in; fi; \
+	$(PIP) --python $(VENV)/$(1)/bin/python install "$$@"
+endef
+
 $(VENV)/s3: requirements/s3-server.in $(LOCKS) | $(BIN)/python
 	@echo "installing a server that speaks S3 …"
-	@rm -rf $(VENV)/s3-server && $(BIN)/python -m venv --without-pip $(VENV)/s3-server
-	@lock=requirements/s3-server-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt; \
-	if [ "$$(uname -s)" = Linux ] && [ -f $$lock ]; then set -- --require-hashes --no-deps --requirement $$lock; \
-	else set -- --requirement requirements/s3-server.in; fi; \
-	$(PIP) --python $(VENV)/s3-server/bin/python install "$$@"
+	$(call program,s3-server)
+	@touch $@
+
+$(VENV)/docs/bin/mkdocs: requirements/docs.in $(LOCKS) | $(BIN)/python
+	@echo "installing what makes the documentation a site …"
+	$(call program,docs)
 	@touch $@
 
 $(VENV)/benchmarks: $(VENV)/dev
