@@ -320,7 +320,9 @@ class CommandRun:
             )
 
     def report(self, found: Any) -> None:
-        """Print an answer."""
+        """Print an answer., and on standard error the coordinate that it is of, if one was asked for."""
+        if (self.valid or self.tx) and "view" in vars(self):
+            common.say(f"{self.view.at}.", err=True)
         for name, heading in _BESIDE.items():
             of = getattr(found, name, ())
             for each in of if isinstance(of, list | tuple) else ():

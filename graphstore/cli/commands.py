@@ -181,6 +181,20 @@ def _written(name: str) -> Callable[[CommandRun, Any], object]:
     return show
 
 
+def _history(asked: CommandRun, found: Any) -> object:
+    """The rows of a node, each with the fields of its content that it changed."""
+    from graphstore.show.tables import Grid, grid_of
+    from graphstore.values.content_diff import changed_fields
+
+    if not found or not hasattr(found[0], "content"):  # of a link
+        return found
+    every = asked.ask("versions", **asked.values)
+    changed = {(one.ref, one.valid_from): of for one, of in zip(every, changed_fields(every), strict=True)}
+    columns, rows = grid_of(found)
+    cells = [(*row, changed.get((one.ref, one.valid_from))) for row, one in zip(rows, found, strict=True)]
+    return iter([Grid((*columns, "changed"), cells)])
+
+
 def _timeline(asked: CommandRun) -> Any:
     from graphstore.events.timeline import messages
 
@@ -708,6 +722,7 @@ _LISTED = (
     # time
     Command("history", TIME, "Every version of a node over all valid time.", "history",
         lambda asked: asked.ask("versions" if asked.pop("every") else "history", **asked.values),
+        _history,
         words={"every": Help("Also what was once believed.", flag="--all", type="bool")}),
     Command("link-history", TIME, "Every period over which a link is believed.", "link_history", words={
         "source": Help("The id the sentence begins with.", "SOURCE", type="id"), "kind": Help("supersedes, caused_by, contradicts, …", "KIND")}),

@@ -13,9 +13,10 @@ import orjson
 from pydantic import Field
 
 from graphstore.mcp.schemas import RARE
+from graphstore.values.content_diff import changed_fields
 from graphstore.values.findings import Chain, Change, Contradiction, words
 from graphstore.values.models import Event, How, Json, Link, Node, Standing, Value, Version, in_words
-from graphstore.values.period import during, exactly, when
+from graphstore.values.period import clocked, during, exactly, when
 from graphstore.values.text import because, line
 from graphstore.view.view import View
 
@@ -32,7 +33,7 @@ class AnswerTime(Value):
     tx: datetime
 
     def __str__(self) -> str:
-        return f"as of {when(self.valid)}, as known at {when(self.tx)}"
+        return f"as of {clocked(self.valid)}, as known at {clocked(self.tx)}"
 
 
 class Answer(Value):
@@ -142,7 +143,7 @@ class LinkLine(Value):
 class VersionLine(Value):
     """A version over one period: its statement, when it holds, when the store recorded it and until when it believed it.
 
-    `who` first recorded the version, and for what `reason`, whatever was left of its period later; `unsaid_by` changed it since.
+    `who` first recorded the version, and for what `reason`, whatever was left of its period later; `unsaid_by` changed it since; `changed`: the fields of the content that differ from what it replaced.
     """
 
     ref: str
@@ -158,6 +159,7 @@ class VersionLine(Value):
     trigger: str
     unsaid_by: str | None = None
     unsaid_because: str | None = None
+    changed: str | None = None
     cut: bool | None = None
 
     def __str__(self) -> str:
@@ -173,7 +175,8 @@ class VersionLine(Value):
             )
         )
         gone = f" {unsaid}" if self.believed_until and unsaid else ""
-        return f"{self.ref} {self.statement} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){because(self.reason)}"
+        changed = f" [{self.changed}]" if self.changed else ""
+        return f"{self.ref} {self.statement}{changed} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){because(self.reason)}"
 
 
 class StepLine(Value):
@@ -798,10 +801,11 @@ def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:
 
 def version_lines(versions: Iterable[Version], done: Sequence[Change]) -> list[VersionLine]:
     """The rows of a node ever believed, with why each was said, and who took it back. `done`: what was done to the node."""
-    return [_version_line(version, done) for version in versions]
+    rows = list(versions)
+    return [_version_line(*each, done) for each in zip(rows, changed_fields(rows), strict=True)]
 
 
-def _version_line(version: Version, done: Sequence[Change]) -> VersionLine:
+def _version_line(version: Version, changed: str, done: Sequence[Change]) -> VersionLine:
     begun = _by(done, version.recorded_at, version.id)
     unsaid = None if version.tx_to is None else _by(done, version.tx_to, version.id)
     return like(
@@ -812,6 +816,7 @@ def _version_line(version: Version, done: Sequence[Change]) -> VersionLine:
         reason=begun.reason if begun else None,
         unsaid_by=unsaid.author if unsaid else None,
         unsaid_because=unsaid.reason if unsaid else None,
+        changed=line(changed, STATEMENT) or None,
         **cut(words(version)),
     )
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import OperationLine, ReachedLine, StepLine, ThingLine, fields, like
 from graphstore.memory import recall
-from graphstore.search import search as searched
 from graphstore.values import sameness
 from graphstore.values.findings import OUTSIDE, Grounds, Step, Supersession, counted, words
 from graphstore.values.models import UPRIGHT, Event, Link, Node
@@ -20,7 +19,6 @@ from graphstore.view.view import View
 
 _FITTING = 5
 _RELEVANT = 0.5  # of the best score; a worse match is no candidate
-_ENDINGS = ("ing", "es", "ed", "s")
 
 
 class Meant(NamedTuple):
@@ -32,7 +30,7 @@ class Meant(NamedTuple):
 
 
 def meant(view: View, id_or_text: str, unknown: Callable[[NotFoundError], NotFoundError]) -> Meant:
-    """The thing that an id or a text names. Words name the statement equal to them, else the only one that contains them all.
+    """Return the thing that an id or a text names. Words name the statement equal to them, else the only one that contains all those that a search looks for.
     A partial match is never taken: the answer would be about something else.
 
     Raises what `unknown` makes of the error where nothing fits, or where it is an id recorded later.
@@ -43,16 +41,13 @@ def meant(view: View, id_or_text: str, unknown: Callable[[NotFoundError], NotFou
         refusal = unknown(error)
         if refusal is not error:
             raise refusal from None
-    asked = _stems(id_or_text)
     hits = list(recall.mentions(view, id_or_text, _FITTING))
     if not hits:
         raise refusal
-    near = [
-        hit for hit in hits if hit.score >= _RELEVANT * hits[0].score or asked <= _stems(_statement(hit.node))
-    ]
+    near = [hit for hit in hits if hit.score >= _RELEVANT * hits[0].score or hit.coverage == 1]
     fitting = [view.what_superseded(ref(hit.node)) for hit in near]
     exact = [each for each in fitting if sameness.same(_statement(each.subject), id_or_text)]
-    whole = [each for each in fitting if asked <= _stems(_statement(each.subject))]
+    whole = [each for each, hit in zip(fitting, near, strict=True) if hit.coverage == 1]
     first = _first(exact) or _first(whole)
     return Meant(first, fitting, bool(whole))
 
@@ -75,16 +70,6 @@ def _statement(node: Node | Event) -> str:
         if isinstance(node, Event)
         else sameness.statement(node.content, given_text(node.content, node.text))
     )
-
-
-def _stem(word: str) -> str:
-    """A word without the ending that English gives it in a plural or another tense; short words as they are."""
-    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) > 3), "")
-    return word[: len(word) - len(ending)]
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(_stem, searched.words(text)))
 
 
 # ---------------------------------------------------------------- steps

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from graphstore.mcp.answers import thing, things
 from graphstore.mcp.desk import Desk
 from graphstore.values.models import Event, Node
-from graphstore.values.period import exactly, moment, when
+from graphstore.values.period import clocked, moment, when
 from graphstore.values.text import line
 
 _MOST = 20
@@ -47,7 +47,7 @@ def audit(desk: Desk, since: str) -> str:
             ),
             *_section(
                 f"3. Changed since {when(begin)} (recorded since then). Look for what replaced something without a reason, and for what was recorded twice. "
-                f'diff(before_tx="{exactly(begin)}") lists all.',
+                f'diff(before_tx="{clocked(begin)}") lists all.',
                 changed,
             ),
             "4. Report what you found and did, each with its id, its reason, and since when it holds.",

@@ -5,6 +5,7 @@ A tool is a method of a class in `read_tools`, `graph_tools`, `write_tools` and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
@@ -54,7 +55,7 @@ TOOL_SETS["usual"] = (
 TOOL_SETS["all"] = (*TOOL_SETS["usual"], "over", *_OF_USERS, "sessions")
 """The tools in sets, for a client that wants to read fewer of them than the usual ones, or more."""
 _OF_ALL = (
-    "In all tools a time is 2026-03-01, 2026-03, 7d, yesterday or a snapshot; valid: as it was then; tx: as known then; "
+    "In all tools a time is 2026-03-01, 2026-03, 7d, last Friday, 5 May 2026 15:00 Europe/Berlin or a snapshot; valid: as it was then; tx: as known then; "
     "cursor: `more` of the page before."
 )
 """What the first tool of a list says of all of them: some clients show an agent nothing but the list."""
@@ -65,30 +66,26 @@ _JSON = "application/json"
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _WINDOWS = ("7d", "30d", "yesterday")
 _COMPLETED = 50  # ids at once
+_NAMED = re.compile(r"\{(\w+)\}")  # a tool in the instructions
 
 INSTRUCTIONS = """\
 This is a memory with two times. Valid time is when something was true in the world; tx is when this store recorded it. Every read takes `valid` \
-(as it was then) and `tx` (as we knew it then), a date, an instant or a snapshot's name; both alike is what we believed at that day about that day. \
-Every answer says its coordinate in `at`.
-- No id yet: search. An id: get. What took the place of something, or whether it still holds: what_superseded, with an id or its own words.
-- Who recorded it, for what reason, what led to it: why. Who knew what, and when: history. What rests on it: trace (down). What changed: diff.
-- What happened lately and what keeps coming back: events. A conversation, a topic or a node over time: timeline.
-- How many, how much, what changed at each step of time: over. Anything else: schema, then cypher (reading only).
-{more}{writing}\
+(as it was then) and `tx` (as we knew it then): a day, month or year means its end, or now if that is in it; an instant, words such as last Friday, or a \
+snapshot's name. Both alike is what we believed at that day about that day. Every answer says its coordinate in `at`.
+- No id yet: {search}.| An id: {get}.| What took the place of something, or whether it still holds: {what_superseded}, with an id or its own words.
+- Who recorded it, for what reason, what led to it: {why}.| Who knew what, and when: {history}.| What rests on it: {trace} (down).| What changed: {diff}.
+- What happened lately and what keeps coming back: {events}.| A conversation, a topic or a node through time: {timeline}.
+- How many, how much, what changed at each step of time: {over}.| Anything else: {schema}, then {cypher} (reading only).
+- What agents did in their sessions, decided, learned, met, touched and cost: {sessions}.
+- Before you answer a user: {context}.| What a layer of memory holds: {layers}.| To keep something there: {keep}.| A note: {scratchpad}.| A message: {observe}.\
+| How well it goes in a domain: {expertise}.| How something ended: {record_outcome}.
+- To write: {remember} (give a key when only one value can hold; say valid_from when it is older than today, and always a reason).| Several at once: \
+{remember_many}.| Some fields: {amend}.| What happened: {record_event}.| What is related: {link}; a link that should not be: {unlink}.| Nothing is ever lost: what \
+is no longer true, {supersede}; what should never have been recorded, {retract}.| A slip of your own: {undo}, with the `tx` of the answer to it.| Two things \
+that contradict each other: {resolve}.| What must not be kept at all: {forget}.
 Answers fit in budget_tokens. Where `left_out` is above 0, call again with cursor=`more`. A refusal ends with the next call to make.
 """
-_SESSIONS = """\
-- What agents did in their sessions, decided, learned, met, touched and cost: sessions.
-"""
-_USERS = """\
-- Before you answer a user: context. What a layer of memory holds: layers; to keep something there: keep; a note: scratchpad; a message: observe. \
-How well it goes in a domain: expertise; how something ended: record_outcome.
-"""
-_WRITING = """\
-- To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), remember_many, amend, record_event, \
-supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been recorded. A slip of your own: undo, \
-with the `tx` of the answer to it. A link that should not be: unlink. Two things that contradict each other: resolve.
-"""
+"""How to use the tools. A part of a line, up to |, is left out if one of the tools that it names in braces is not offered; a line without a part, too."""
 
 
 class Resource(NamedTuple):
@@ -200,12 +197,14 @@ def server(
     read_only = read_only or store.read_only
     if record_reads is True:
         record_reads = returning.Reads(store, in_names=profile == "memory", author=author)
-    wanted = _chosen(tools)
+    offer = Offer(_chosen(tools) if profile == "full" else None, read_only, allow_erase)
     return Server(
         desk.Desk(store, query_seconds=query_seconds, author=author),
         profile,
-        Offer(wanted if profile == "full" else None, read_only, allow_erase),
-        _instructions(profile, read_only, wanted),
+        offer,
+        _instructions(
+            profile, {name for name, traits in _traits(profile, offer).items() if offer.has(name, traits)}
+        ),
         reads=record_reads or None,
         before_first_call=before_first_call,
     )
@@ -219,11 +218,19 @@ def _chosen(sets: Iterable[str]) -> set[str]:
     return {name for each in chosen for name in TOOL_SETS[each]}
 
 
-def _instructions(profile: str, read_only: bool, wanted: Collection[str]) -> str:
+def _instructions(profile: str, offered: Collection[str]) -> str:
+    """Return the instructions, which name only tools that are offered."""
     if profile == "memory":
         return "A knowledge graph of entities, their observations and relations. What is deleted ends now; nothing is lost, and its past stays readable."
-    more = "".join(text for name, text in (("sessions", _SESSIONS), ("context", _USERS)) if name in wanted)
-    return INSTRUCTIONS.format(more=more, writing="" if read_only else _WRITING)
+    lines = []
+    for line in INSTRUCTIONS.splitlines():
+        bullet = "- " if line.startswith("- ") else ""
+        parts = [
+            part for part in line.removeprefix(bullet).split("|") if offered >= set(_NAMED.findall(part))
+        ]
+        if parts:
+            lines.append(bullet + _NAMED.sub(r"\1", "".join(parts).strip()) + "\n")
+    return "".join(lines)
 
 
 class Offer(NamedTuple):
@@ -233,14 +240,28 @@ class Offer(NamedTuple):
     read_only: bool
     erasing: bool
 
-    def has(self, tool: tooling.Tool) -> bool:
+    def has(self, name: str, traits: tooling.Traits) -> bool:
         """Return True if a tool is offered."""
-        traits = tool.traits
         return (
             (traits.reads or not self.read_only)
             and (self.erasing or not traits.erases)
-            and (self.names is None or tool.name in self.names)
+            and (self.names is None or name in self.names)
         )
+
+
+def _groups(profile: Profile, offer: Offer) -> list[type[tooling.Tools]]:
+    """Return the classes whose methods are the tools, those too that are not offered."""
+    if profile == "memory":
+        return [memory_tools.MemoryTools]
+    groups = [read_tools.ReadTools, graph_tools.GraphTools, write_tools.WriteTools]
+    is_of_users = not {*_OF_USERS, "sessions"}.isdisjoint(offer.names or ())
+    return [*groups, user_tools.UserTools] if is_of_users else groups
+
+
+def _traits(profile: Profile, offer: Offer) -> dict[str, tooling.Traits]:
+    """Return what each tool may do, by its name."""
+    methods = (item for group in _groups(profile, offer) for item in vars(group).items())
+    return {name: method.traits for name, method in methods if hasattr(method, "traits")}
 
 
 class Server(Protocol[Any]):
@@ -298,18 +319,12 @@ class Server(Protocol[Any]):
     @cached_property
     def _known(self) -> dict[str, tooling.Tool]:
         """Return the tools by name, those too that are not offered. They are made when a client first asks for one."""
-        of = self._desk
-        if self._profile == "memory":
-            groups: list[tooling.Tools] = [memory_tools.MemoryTools(of)]
-        else:
-            groups = [read_tools.ReadTools(of), graph_tools.GraphTools(of), write_tools.WriteTools(of)]
-            if not {*_OF_USERS, "sessions"}.isdisjoint(self._offer.names or ()):
-                groups.append(user_tools.UserTools(of))
+        groups = (group(self._desk) for group in _groups(self._profile, self._offer))
         return {each.name: each for each in tooling.tools_of(groups, self._profile == "memory")}
 
     @cached_property
     def _tools(self) -> dict[str, tooling.Tool]:
-        return {name: tool for name, tool in self._known.items() if self._offer.has(tool)}
+        return {name: tool for name, tool in self._known.items() if self._offer.has(name, tool.traits)}
 
     @cached_property
     def _listed_tools(self) -> list[Json]:
@@ -348,7 +363,9 @@ class Server(Protocol[Any]):
             if self._before_first_call is not None:
                 await to_thread.run_sync(self._before_first_call)
                 self._before_first_call = None
-            return await (self.slow_calls.run(work) if is_slow else to_thread.run_sync(work))
+            if is_slow:
+                return await self.slow_calls.run(work)
+            return await tooling.reported(partial(to_thread.run_sync, work))
         finally:
             CLIENT.reset(token)
 

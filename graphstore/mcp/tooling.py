@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from functools import cached_property, partial, wraps
 from time import monotonic
@@ -188,20 +188,13 @@ class SlowCalls:
         """Run `work` in a thread and return its result, reporting progress meanwhile. On cancellation the thread stops by itself."""
         stopping = threading.Event()
         self._running.add(stopping)
-        failed = None
         try:
-            async with create_task_group() as others:
-                others.start_soon(_report, CLIENT.get())
-                try:
-                    found = await to_thread.run_sync(
-                        partial(_stoppable, work, stopping), abandon_on_cancel=True, limiter=self._limiter
-                    )
-                except Exception as error:  # not out of the group, which would make a group of it
-                    failed = error
-                others.cancel_scope.cancel()
-            if failed is not None:
-                raise failed
-            return found
+            return await reported(
+                partial(
+                    to_thread.run_sync, partial(_stoppable, work, stopping),
+                    abandon_on_cancel=True, limiter=self._limiter,
+                )
+            )  # fmt: skip
         finally:
             stopping.set()
             self._running.discard(stopping)
@@ -212,13 +205,28 @@ class SlowCalls:
             stopping.set()
 
 
+async def reported(work: Callable[[], Awaitable[T]]) -> T:
+    """Return what a call gives. Meanwhile its client gets notifications of progress each second, if it asked for them."""
+    failed = None
+    async with create_task_group() as others:
+        others.start_soon(_report, CLIENT.get())
+        try:
+            found = await work()
+        except Exception as error:  # not out of the group, which would make a group of it
+            failed = error
+        others.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return found
+
+
 async def _report(client: Client) -> None:
     began = monotonic()
     while True:
         await sleep(_PROGRESS_SECONDS)
         seconds = round(monotonic() - began, 1)
         with suppress(Exception):  # a client that has gone
-            await client.report_progress(seconds, f"it runs since {seconds} s")
+            await client.report_progress(seconds, f"running for {seconds} s")
 
 
 def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:

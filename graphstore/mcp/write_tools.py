@@ -338,7 +338,7 @@ class WriteTools(Tools):
         view = self.desk.view()
         ids = _concerned(view, undone)
         again = [each for id in ids for each in _again(view, before, id)]
-        closed = [link.target for id in ids for link in view.supersedes(id)]
+        closed = [target for id in ids for target in _replaced(view, id)]
         shaken = {node.id for id in (*ids, *(each.id for each in again)) for node in _resting(before, id)}
         firm = [view.node(id) for id in sorted(shaken) if _standing(view, id) == "stands"]
         return answers.UndoAnswer(
@@ -458,7 +458,7 @@ class WriteTools(Tools):
 def _remembered(outcome: Any, node: Node, before: View, written: ToolWrite) -> answers.RememberAnswer:
     """What was done; what was said before already was confirmed at most."""
     view = written.view
-    closed = [link.target for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
+    closed = _replaced(view, node.id, before.at.tx)
     found = view.inspect(node.id).node
     return written.answer(
         answers.RememberAnswer,
@@ -468,6 +468,12 @@ def _remembered(outcome: Any, node: Node, before: View, written: ToolWrite) -> a
         conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
         now_shaky=tuple(_newly_shaken(view, before, [node.id, *closed])),
     )
+
+
+def _replaced(view: View, id: str, since: datetime | None = None) -> list[str]:
+    """Return the ids of what a node superseded or corrected, by links that were recorded after `since`."""
+    links = view.links_from(id, ("supersedes", "transition", "corrects"))
+    return list(dict.fromkeys(link.target for link in links if since is None or link.recorded_at > since))
 
 
 def happened(written: ToolWrite, done: Recorded, **more: Any) -> answers.RecordEventAnswer:

@@ -191,22 +191,24 @@ def recall(
     the one that ends it, be it an argument or in the text.
     """
     walk = _LinkWalk(hops, fan_out, hop_weight, along, direction)
+    left_out: list[str] = []
     _refuse_bad(text, k, walk, rrf, decay)
     filters = Filters.from_question(
         view,
         {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
         {"since": since, "until": until, "recorded_since": recorded_since, "recorded_until": recorded_until},
         asked_fields(text),
+        left_out,
     )  # fmt: skip
     if filters.of_the_past:
-        return _mentions(view, text, k, filters, lens)
+        return _noting(_mentions(view, text, k, filters, lens), left_out)
     lens = lens or embedders.asked(view, text)
     with view.reading() as sight:
         recalled = _standing(
             sight, text, k, filters, walk, vocabulary=view.vocabulary, decay=decay, lens=lens
         )
     view._count_access(hit.node.id for hit in recalled.hits)
-    return recalled
+    return _noting(recalled, left_out)
 
 
 class _LinkWalk(NamedTuple):
@@ -297,14 +299,23 @@ def mentions(
     a number out of range.
     """
     text_of("text", text, empty=True)
+    left_out: list[str] = []
     at_least_one("k", k)
     filters = Filters.from_question(
         view,
         {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
         {"since": since, "until": until, "recorded_since": recorded_since, "recorded_until": recorded_until},
         asked_fields(text),
+        left_out,
     )  # fmt: skip
-    return _mentions(view, text, k, filters)
+    return _noting(_mentions(view, text, k, filters), left_out)
+
+
+def _noting(recalled: Recalled, left_out: list[str]) -> Recalled:
+    """Return an answer whose note says first which filters in the text were left out, and why."""
+    return (
+        recalled.model_copy(update={"note": "; ".join((*left_out, recalled.note))}) if left_out else recalled
+    )
 
 
 def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | None = None) -> Recalled:

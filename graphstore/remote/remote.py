@@ -375,7 +375,7 @@ class _Served(Remote, Store):
 
     @_documented_as(GraphStore.as_of)
     def as_of(
-        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+        self, snapshot: TimeLike | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
     ) -> View:
         return self._view(self._ask("as_of", (snapshot,), {"valid": valid, "tx": tx}))
 

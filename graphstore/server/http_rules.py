@@ -11,7 +11,9 @@ from typing import Any
 
 from graphstore.server.dispatch import EVENTS
 from graphstore.server.requests import JSON, Apart, Headers, Refused, Response, Send
+from graphstore.values.coordinates import looks_like_time
 from graphstore.values.period import Instant, instant
+from graphstore.values.worded_times import span_of
 
 FORM = b"application/x-www-form-urlencoded"  # curl's default for any body
 LARGE = 1 << 17  # bytes; compressing more would keep others waiting
@@ -134,10 +136,19 @@ def cacheable(found: Response, asked: Apart, last: Instant) -> Response:
 def _is_settled(found: Response, asked: Apart, last: Instant) -> bool:
     if found.status != 200 or asked.branch is not None or asked.transaction is not None:
         return False
-    if asked.as_of is None and not (_DAY.match(asked.valid or "") and _DAY.match(asked.tx or "")):
+    told = dict(found.headers)
+    valid, tx = told.get(b"graphstore-valid"), told.get(b"graphstore-tx")
+    if valid is None or tx is None or instant(tx.decode()) > last:
         return False
-    tx = dict(found.headers).get(b"graphstore-tx")
-    return tx is not None and instant(tx.decode()) <= last
+    if asked.as_of is not None:
+        return not looks_like_time(asked.as_of)
+    return _is_fixed(asked.valid, valid) and _is_fixed(asked.tx, tx)
+
+
+def _is_fixed(asked: str | None, used: bytes) -> bool:
+    """Return True if a text always means the instant that was used: an instant, or the last one of a day or month that is over."""
+    span = span_of(asked, 0) if asked is not None and _DAY.match(asked) else None
+    return span is not None and instant(used.decode()) == max(span.start, span.end - 1)
 
 
 def unchanged(found: Response, headers: Headers) -> Response:

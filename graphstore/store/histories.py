@@ -100,8 +100,8 @@ def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool
 
 def _span(store: Reader, span: Span, axis: Any) -> tuple[Instant, Instant]:
     begin, end = span
-    since = -OPEN if begin is None else store.instant_of(begin, axis, axis)
-    until = OPEN if end is None else store.instant_of(end, axis, axis)
+    since = -OPEN if begin is None else store.instant_of(begin, axis, axis, "from")
+    until = OPEN if end is None else store.instant_of(end, axis, axis, "from")
     if since >= until:
         raise InvalidError(
             f"the span of {axis} begins at {iso(since)} and ends at {iso(until)}. Give the earlier one first."

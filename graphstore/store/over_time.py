@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from graphstore.errors import InvalidError, QueryError
 from graphstore.graph.statement import pieces
-from graphstore.values.coordinates import UNITS
 from graphstore.values.inputs import names
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.values.worded_times import AGES, UNITS, months_later
 
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
@@ -33,12 +32,6 @@ MOST = 10_000
 _STEP = re.compile(
     r"\s*(\d+)?\s*(second|minute|hour|day|week|month|quarter|year|[smhdw])s?\s*\Z", re.IGNORECASE
 )
-_SECONDS = {
-    "s": 1,
-    "second": 1,
-    **{name: each for unit, (noun, each) in UNITS.items() for name in (unit, noun)},
-}
-_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 class AskedOverTime(Protocol):
@@ -233,7 +226,10 @@ def answered(
     if by is not None and not summed and what != "count":
         raise InvalidError(f"{what} is of each node; it takes no by. Leave it out, or ask count or sum.")
     now = view.at
-    begin, end = (moment(view.instant_of(each, axis, axis)) for each in (since, until))
+    begin = moment(view.instant_of(since, "since", axis))
+    end = moment(view.instant_of(until, "until", axis))
+    if axis == "tx" and end > max(now.valid, now.tx):  # a day that is not over ends now
+        end = moment(view.instant_of(until, "until", "valid", "as of"))
     if what in ("first", "last"):
         within = _within(axis, (begin, end), now.tx if axis == "valid" else now.valid)
         table = store.history_table(kind, None if field is None else [field], **within)
@@ -314,7 +310,7 @@ def instants_of(begin: Instant, end: Instant, step: str | timedelta) -> list[Ins
     while at < end:
         found.append(at)
         number = len(found)
-        at = _months_later(begin, months * number) if months else begin + micros * number
+        at = months_later(begin, months * number) if months else begin + micros * number
     return found
 
 
@@ -327,18 +323,9 @@ def _step(step: str | timedelta) -> tuple[int, int]:
     match = _STEP.match(step) if isinstance(step, str) else None
     if match is None or int(match[1] or 1) == 0:
         raise InvalidError(f"the step {step!r} is none. Give 1 month, 7 days, 12 hours, or a timedelta.")
-    count, unit = int(match[1] or 1), match[2].lower()
-    return (count * _MONTHS[unit], 0) if unit in _MONTHS else (0, count * _SECONDS[unit] * 1_000_000)
-
-
-def _months_later(at: Instant, months: int) -> Instant:
-    start = moment(at)
-    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
-    if year > datetime.max.year:
-        return OPEN
-    return instant(
-        start.replace(year=year, month=month + 1, day=min(start.day, monthrange(year, month + 1)[1]))
-    )
+    unit = match[2].lower()
+    months, seconds = UNITS[{**AGES, "s": "second"}.get(unit, unit)]
+    return int(match[1] or 1) * months, int(match[1] or 1) * seconds * 1_000_000
 
 
 def _moments(instants: Sequence[Instant]) -> Any:

@@ -155,7 +155,7 @@ class Store(WholeStore):
         """Change top-level fields of a node's content over what is believed of it in the period (default: all of it), and nowhere else.
 
         Every description there keeps its other fields, its text, tags and period; gaps stay gaps. A None is a value: no field is removed. What says so
-        already is left alone. Raises NotFoundError when nothing is believed of it there; ConflictError when another version than `if_number` holds now.
+        already is left alone. Raises NotFoundError when nothing is believed of it there; InvalidError for a `valid_from` before its start; ConflictError when another version than `if_number` holds now.
         """
         return self._perform(describing.Amend(id, patch, valid_from, valid_to, reason, source, if_number))
 
@@ -509,7 +509,7 @@ class Store(WholeStore):
 
         self._usable()
         at = tx.tx if isinstance(tx, findings.Change) else tx
-        when = None if at is None else self.instant_of(at, "tx", "tx")
+        when = None if at is None else self.instant_of(at, "tx", "tx", "from")
         return counterfactual.without(self, source=source, author=author, id=id, tx=when)
 
     # ------------------------------------------------------------------ settings and upkeep

@@ -118,7 +118,7 @@ class WholeStore(Writer):
         assert isinstance(every, tuple | list) and not isinstance(other, tuple | list)
         if len(every) != 3:
             raise InvalidError(f"{axis} has {len(every)} values. Give (from, to, step).")
-        begin, end = (self.instant_of(each, axis, axis) for each in every[:2])
+        begin, end = (self.instant_of(each, axis, axis, "from") for each in every[:2])
         instants = over_time.instants_of(begin, end, every[2])
         if axis == "valid":
             fixed = self._known_by("now" if other is None else other)
@@ -175,7 +175,7 @@ class WholeStore(Writer):
             snapshots.refuse_taken(work.index, wanted)
             kept = settings.setting_of(work.tx, work.tx, work.author)
             self.keep_setting("snapshot", settings.KEPT + wanted, kept, wanted)
-            return snapshots.find(snapshots.known(work.index, work.tx), wanted)
+            return next(each for each in snapshots.known(work.index, work.tx) if each.name == wanted)
 
     def snapshots(self) -> list[Snapshot]:
         """The named coordinates, in the order they were named."""
@@ -200,7 +200,7 @@ class WholeStore(Writer):
         """
         if id is None and tx is None:
             raise InvalidError("readers_of() wants an id, or the tx of a transaction. Give one of them.")
-        before = OPEN if tx is None else self.instant_of(tx, "tx", "tx")
+        before = OPEN if tx is None else self.instant_of(tx, "tx", "tx", "from")
         if id is None:
             return readers.readers_of_write(self, before)
         return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)), before)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from graphstore.values.findings import FieldChange
+from graphstore.values.findings import FieldChange, words
+from graphstore.values.models import Version
+from graphstore.values.text import said
 
 
 def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:
@@ -46,3 +49,32 @@ def _arrays(old: list[Any], new: list[Any], path: str) -> list[FieldChange]:
     changes += [FieldChange(path=f"{path}[{i}]", type="removed", old=old[i]) for i in range(shared, len(old))]
     changes += [FieldChange(path=f"{path}[{i}]", type="added", new=new[i]) for i in range(shared, len(new))]
     return changes
+
+
+def changed_fields(versions: Sequence[Version]) -> list[str]:
+    """Return for each row of a history which fields of the content differ from the description that it replaced: `limit: 100 → 300`.
+
+    Empty for the first description; what is also the text of the row is left out.
+    """
+    found = []
+    for one in versions:
+        earlier = [each for each in versions if each.number < one.number]
+        replaced = [each for each in earlier if each.tx_to == one.tx_from and _meet(each, one)] or earlier
+        before = max(replaced, key=lambda each: each.number, default=one)
+        changes = (_shown(each, words(one)) for each in diff(before.content, one.content))
+        found.append("; ".join(filter(None, changes)))
+    return found
+
+
+def _meet(one: Version, other: Version) -> bool:
+    return (other.valid_to is None or one.valid_from < other.valid_to) and (
+        one.valid_to is None or other.valid_from < one.valid_to
+    )
+
+
+def _shown(change: FieldChange, text: str) -> str:
+    if change.new == text:
+        return ""
+    if change.type == "changed":
+        return f"{change.path}: {said(change.old)} → {said(change.new)}"
+    return f"{change.path}: {said(change.old if change.type == 'removed' else change.new)} {change.type}"

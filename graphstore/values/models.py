@@ -14,7 +14,7 @@ from typing import Any, Literal, NewType, TypeVar
 from pydantic import VERSION, BaseModel, ConfigDict
 
 from graphstore.values.painter import Painted, painter
-from graphstore.values.period import exactly, when
+from graphstore.values.period import clocked, exactly, when
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
@@ -130,7 +130,7 @@ class Coordinate(Value):
     tx: datetime
 
     def __str__(self) -> str:
-        return f"valid {exactly(self.valid)}, as known at {exactly(self.tx)}"
+        return f"valid {clocked(self.valid)}, as known at {clocked(self.tx)}"
 
 
 class Snapshot(Value):

@@ -127,6 +127,12 @@ def exactly(at: datetime | Instant) -> str:
     return f"{date} {clock.rstrip('0') if at.microsecond else clock.removesuffix(':00')}Z"
 
 
+def clocked(at: datetime | Instant) -> str:
+    """Return an instant as `exactly` does, with its clock also at midnight: as a coordinate a date alone means the whole day."""
+    text = exactly(at)
+    return text if " " in text else f"{text} 00:00Z"
+
+
 def during(start: datetime, end: datetime | None) -> str:
     """Return a period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is written once."""
     first, last = when(start), when(end)

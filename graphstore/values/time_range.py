@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from datetime import date, datetime
 from typing import Any
 
 from graphstore.errors import InvalidError
-from graphstore.values.coordinates import AGE, UNITS, Names, resolve
+from graphstore.values.coordinates import FORMS, Meaning, Names, resolve
 from graphstore.values.period import Instant, instant, when
+from graphstore.values.worded_times import AGE, AGES
 
 Window = tuple[Instant, Instant]
 """The first and the last instant, both included."""
@@ -17,25 +18,18 @@ Window = tuple[Instant, Instant]
 def window(since: Any, now: Instant, names: Names = tuple) -> Window:
     """Return the first and the last instant of a window, both included. It ends at `now` unless it is a range.
 
-    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `yesterday`, an ISO instant or date), a range `A..B` of such times, or a pair of
-    these. Raises InvalidError for anything else.
+    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `last Friday`, an ISO instant or date), a range `A..B` of such times, or a pair of
+    these; a date as the end of a range is in it. Raises InvalidError for anything else.
     """
-    if isinstance(since, (tuple, list)):
-        if len(since) != 2:
-            raise _unknown(since)
-        return _range(since, since[0], since[1], now, names)
-    if isinstance(since, str):
-        text = since.strip()
-        begin, dots, end = text.partition("..")
-        if dots:
-            return _range(since, begin, end, now, names)
-    elif not isinstance(since, date):
+    if isinstance(since, (tuple, list)) and len(since) == 2:
+        begin, end = since
+    elif isinstance(since, str) and ".." in since:
+        begin, _, end = since.partition("..")
+    elif isinstance(since, (str, date)):
+        return _time(since, since, now, names, "from"), now
+    else:
         raise _unknown(since)
-    return _read(since, lambda: resolve(since, "since", now, names)), now
-
-
-def _range(since: Any, begin: Any, end: Any, now: Instant, names: Names) -> Window:
-    start, stop = (_time(since, each, now, names) for each in (begin, end))
+    start, stop = _time(since, begin, now, names, "from"), _time(since, end, now, names, "as of")
     if stop < start:
         raise InvalidError(
             f"since {window_text(since)!r} ends before it begins. Give the earlier time first."
@@ -43,17 +37,13 @@ def _range(since: Any, begin: Any, end: Any, now: Instant, names: Names) -> Wind
     return start, stop
 
 
-def _time(since: Any, value: Any, now: Instant, names: Names) -> Instant:
+def _time(since: Any, value: Any, now: Instant, names: Names, meaning: Meaning) -> Instant:
     if not isinstance(value, (str, date)):
         raise _unknown(since)
-    return _read(since, lambda: resolve(value, "since", now, names))
-
-
-def _read(since: Any, read: Callable[[], Instant]) -> Instant:
     try:
-        return read()
+        return resolve(value, "since", now, names, meaning=meaning)
     except InvalidError as error:
-        if "time zone" in str(error) or "name of a snapshot," in str(error):  # that message names the remedy
+        if FORMS not in str(error):  # that message names the remedy
             raise
         raise _unknown(since) from None
 
@@ -61,7 +51,7 @@ def _read(since: Any, read: Callable[[], Instant]) -> Instant:
 def _unknown(since: Any) -> InvalidError:
     return InvalidError(
         f"since {since!r} is no window. Give a whole number of minutes, hours, days or weeks ('30m', '1h', '7d', '2w'), an ISO instant or "
-        "date ('2026-01-20T10:00:00Z', '2026-01-20'), a month ('2026-01'), today, yesterday, a snapshot's name, a range of these ('2026-01-01..2026-02-01', '2026-01..yesterday'), or a pair of times (start, end)."
+        "date ('2026-01-20T10:00:00Z', '2026-01-20'), a month ('2026-01'), words ('last Friday', '3 months ago'), a snapshot's name, a range of these ('2026-01-01..2026-02-01', '2026-01..yesterday'), or a pair of times (start, end)."
     )
 
 
@@ -83,9 +73,13 @@ def window_sentence(since: Any) -> str:
     text = window_text(since)
     found = AGE.match(text)
     if found:
-        return f"in last {plural(int(found[1]), UNITS[found[2]][0])}"
+        return f"in last {plural(int(found[1]), AGES[found[2]])}"
+    if re.match(r"(?:the )?(?:last|past) \S+ \S", text, re.I):
+        return f"in {text}"
     begin, dots, end = text.partition("..")
-    return f"from {begin.strip()} to {end.strip()}" if dots else f"since {text}"
+    if dots:
+        return f"from {begin.strip()} to {end.strip()}"
+    return text if text.lower().startswith("since ") else f"since {text}"
 
 
 def plural(count: int, noun: str) -> str:

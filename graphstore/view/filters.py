@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import NamedTuple, get_args
 
 from graphstore.errors import InvalidError
@@ -44,17 +43,25 @@ class Filters(NamedTuple):
         values: Mapping[str, Iterable[str] | str],
         times: Mapping[str, TimeLike | None],
         asked: Sequence[tuple[str, str]] = (),
+        left_out: list[str] | None = None,
     ) -> Filters:
-        """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for an invalid filter of the caller, not of the question."""
+        """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for an invalid one. `left_out`: gets what is wrong
+        with those of the question that are left out; without it they are refused too."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
         instants = {name: view.instant_of(at, name) for name, at in times.items() if at is not None}
         for field, value in asked:
             name = _FIELDS.get(field, field)
-            with suppress(InvalidError):
+            try:
                 if name in ("since", "until"):
                     instants[name] = view.instant_of(value, name)
-                elif name != "standing" or value in STANDINGS:
+                elif name == "standing" and value not in STANDINGS:
+                    raise InvalidError.choice("standing", value, STANDINGS)
+                else:
                     sets.setdefault(name, set()).add(slot_name(value) if name == "key" else value)
+            except InvalidError as error:
+                if left_out is None:
+                    raise
+                left_out.append(f"{str(error).partition('. ')[0]}: {field}:{value} was left out")
         sets["key"] = set(map(slot_name, sets.get("key", ())))
         for each in sets.get("standing", ()):
             if each not in STANDINGS:

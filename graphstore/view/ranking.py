@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from graphstore.search.search import Matches
 from graphstore.values.keys import slot_name
-from graphstore.values.said_dates import said_dates
 from graphstore.values.text import text_of_body
+from graphstore.values.worded_times import spans_in
 from graphstore.values.words import ParsedQuestion, fold, is_name
 from graphstore.view.sight import Sight
 
@@ -125,7 +125,7 @@ def _add_beside(
 
 
 def _add_dates(sight: Sight, question: ParsedQuestion, ents: Sequence[int], gains: dict[int, float]) -> None:
-    spans = said_dates(question.text, sight.valid)
+    spans = spans_in(question.text, sight.valid)
     if spans:
         for ent in ents:
             since = sight.since(sight.find(ent))

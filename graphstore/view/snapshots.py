@@ -13,7 +13,7 @@ from graphstore.read.working_set import WorkingSet
 from graphstore.values.coordinates import looks_like_time
 from graphstore.values.inputs import printable, text_of
 from graphstore.values.models import Snapshot
-from graphstore.values.period import Instant, instant
+from graphstore.values.period import Instant, TimeLike, instant
 
 
 def name_of(name: object) -> str:
@@ -46,15 +46,11 @@ def known(index: WorkingSet, tx: Instant) -> list[Snapshot]:
     return [snapshot for snapshot in made if instant(snapshot.tx) <= tx]
 
 
-def find(made: Sequence[Snapshot], name: object) -> Snapshot:
-    """Return the snapshot with that name among those `made` so far. Raises NotFoundError with the nearest names, InvalidError for a time."""
+def find(made: Sequence[Snapshot], name: TimeLike) -> Snapshot | None:
+    """Return the snapshot with that name among those `made` so far; None for a time. Raises NotFoundError with the nearest names."""
     plain = name.strip() if isinstance(name, str) else ""
     found = next((one for one in made if one.name == plain), None)
-    if found is None and (not isinstance(name, str) or looks_like_time(name)):
-        raise InvalidError(
-            f"{name!r} is no snapshot's name. For a time use as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
-        )
-    if found is None:
+    if found is None and isinstance(name, str) and not looks_like_time(name):
         missing = NotFoundError.nearest("snapshot", plain, lambda: [one.name for one in made])
         raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.errors import InvalidError
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from graphstore.graph.engine import Result
     from graphstore.graph.limits import QueryLimits
     from graphstore.read.walks import By, Direction
-    from graphstore.values.coordinates import Axis
+    from graphstore.values.coordinates import Axis, Meaning
     from graphstore.values.findings import (
         Chain,
         Change,
@@ -78,22 +79,30 @@ class Reader(Painted):
         """Return True if the coordinate must be fixed before the rows are read: others may commit at an earlier instant meanwhile."""
         return False
 
-    def instant_of(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
-        """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
-        if not isinstance(value, str):
+    def instant_of(
+        self, value: TimeLike, what: str, axis: Axis = "valid", meaning: Meaning | None = None
+    ) -> Instant:
+        """The instant of an argument; ages such as `7d` count back from the valid time of these answers. `meaning`: the instant of a date or another span that is
+        meant; None for that of the argument's name."""
+        if isinstance(value, datetime):
             return instant(value, what)
-        return coordinates.resolve(value, what, instant(self.at.valid), self._names, axis=axis)
+        known = instant(self.at.tx) if axis == "tx" else None
+        return coordinates.resolve(
+            value, what, instant(self.at.valid), self._names, axis=axis, present=known, meaning=meaning
+        )
 
     def bounds_of(self, since: TimeLike | None, until: TimeLike | None, axis: Axis = "valid") -> Period:
-        """The instants of `since` and `until`, each open when it is None. Raises InvalidError when the first is after the second."""
-        return bounds(
+        """The instants of `since` and `until`, each open when it is None. Raises InvalidError when the first is after the second. Of transactions
+        `until` is the last instant that is in, otherwise the first that is not."""
+        begin, end = bounds(
             -OPEN if since is None else self.instant_of(since, "since", axis),
             OPEN if until is None else self.instant_of(until, "until", axis),
         )
+        return begin, end if until is None or axis == "valid" else self.instant_of(until, "until", axis, "as of")
 
     def _known_by(self, tx: TimeLike) -> Instant:
         """Return the instant of a tx known to these answers. Raises InvalidError for a later one."""
-        at, known = self.instant_of(tx, "tx", "tx"), self.coordinate()[1]
+        at, known = self.instant_of(tx, "tx", "tx", "as of"), self.coordinate()[1]
         if at > known:
             raise InvalidError(f"tx {exactly(at)} is later than {exactly(known)}, that of these answers.")
         return at
@@ -521,7 +530,9 @@ class Reader(Painted):
             valid, tx = where()
             cypher, params = clause.text, clause.params
             since, until = (
-                None if each is None else self.instant_of(each, "valid", "valid")
+                None
+                if each is None
+                else self.instant_of(each, "valid", "valid", "as of" if clause.is_instant else "from")
                 for each in (clause.since, clause.until)
             )
             if clause.is_instant:
@@ -544,7 +555,7 @@ class Reader(Painted):
     def _axis(self, axis: Axis, value: TimeLike | None) -> Instant:
         """Return a time on an axis; the default is that of this view."""
         if value is not None:
-            return self.instant_of(value, axis, axis)
+            return self.instant_of(value, axis, axis, "as of")
         valid, tx = self.coordinate()
         return valid if axis == "valid" else tx
 

@@ -65,7 +65,7 @@ class Act:
             self.work.tx,
             partial(self.core.snapshots, self.work.tx),
             axis="tx",
-            present=self.work.tx,
+            meaning="from",
         )
         within = [] if at % _SECOND else index.instants_between(at, at + _SECOND)
         if within[:1] == [at]:

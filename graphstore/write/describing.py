@@ -6,12 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from graphstore.errors import ConflictError, NotFoundError
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.read.columns import ENDED, Taken
 from graphstore.values.content_diff import same
 from graphstore.values.inputs import json_object, optional_text, part, version_body
 from graphstore.values.models import Json, Node
-from graphstore.values.period import ALWAYS, OPEN, Period, TimeLike, coalesce, overlap, period, without_all
+from graphstore.values.period import (
+    ALWAYS,
+    OPEN,
+    Period,
+    TimeLike,
+    coalesce,
+    exactly,
+    overlap,
+    period,
+    without_all,
+)
 from graphstore.write.act import Act
 from graphstore.write.given_arguments import PERIOD, Noted, Verb, is_given, value_given
 from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
@@ -111,6 +121,12 @@ class Amend(Verb[Node]):
         if not over:
             raise NotFoundError(
                 f"nothing is believed of {name!r} over that time: there is nothing to amend. revise({name!r}, …) describes it anew there."
+            )
+        begins = index.stated_start(ent)
+        if begins is not None and ALWAYS[0] < during[0] < begins:
+            raise InvalidError(
+                f"{name!r} begins {exactly(begins)}, after valid_from {exactly(during[0])}, and amend changes only what is there. Give valid_from from then on, "
+                f"or leave it out for all of it; revise({name!r}, …, valid_from=) says what held before."
             )
         act.expect(ent, self.if_number)
         fields = json_object("patch", self.patch)

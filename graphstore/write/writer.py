@@ -257,9 +257,10 @@ class Writer(Reader):
         return self.as_of()
 
     def as_of(
-        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+        self, snapshot: TimeLike | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
     ) -> View:
-        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now. Or that of a snapshot, by its name.
+        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now. Or that of a snapshot, by its name; any other time in its place
+        is a valid time. A day, a month or a year means its last microsecond, or now if it is not over.
 
         Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
@@ -270,15 +271,12 @@ class Writer(Reader):
             if valid is not None or tx is not None:
                 raise InvalidError("a snapshot is a whole coordinate. Leave valid and tx out, or the name.")
             found = snapshots.find(names(), snapshot)
-            valid, tx = found.valid, found.tx
-        if isinstance(valid, str):
+            valid, tx = (snapshot, None) if found is None else (found.valid, found.tx)
+            snapshot = None
+        if valid is not None:
             here = coordinates.resolve(valid, "valid", now, names)
-        elif valid is not None:
-            here = instant(valid, "valid")
-        if isinstance(tx, str):
+        if tx is not None:
             at = coordinates.resolve(tx, "tx", now, names, axis="tx", present=known)
-        elif tx is not None:
-            at = instant(tx, "tx")
         if at > max(now, known):
             self._refuse_ahead(at, now, known)
         thread = threading.get_ident()

@@ -803,6 +803,8 @@ class Oracle:
         rows = [row for row in self._now_rows(id) if common(valid(row), span)]
         if not rows:
             raise Refused(NotFoundError, ConflictError)
+        if valid_from is not None and valid_from < (self._stated_start(id) or valid_from):
+            raise Refused(InvalidError)
         rows = [row for row in rows if {**row["content"], **patch} != row["content"]]
         self._guard(rows, source)
         numbers: list[int] = []

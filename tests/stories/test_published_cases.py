@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphstore import GraphStore, NotFoundError
+from graphstore import GraphStore, InvalidError, NotFoundError
 from tests.conftest import Clock
 
 pytestmark = pytest.mark.served
@@ -42,8 +42,10 @@ def test_delete_for_portion_of(stays: GraphStore) -> None:
 
 
 def test_update_for_portion_of(stays: GraphStore) -> None:
-    for name in "bcd":
-        stays.amend(name, {"name": f"{name}_original"}, valid_from="2000-01-01", valid_to="2018-01-01")
+    for name, start in (("b", "2000-01-01"), ("c", "2000-01-01"), ("d", "2017-01-01")):
+        stays.amend(name, {"name": f"{name}_original"}, valid_from=start, valid_to="2018-01-01")
+    with pytest.raises(InvalidError, match="'d' begins 2017-01-01, after valid_from 2000-01-01"):  # not shortened
+        stays.amend("d", {"name": "d"}, valid_from="2000-01-01", valid_to="2018-01-01")
 
     assert rows(stays) == [
         ("a", "1999-01-01", "2000-01-01"),

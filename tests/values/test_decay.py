@@ -159,7 +159,7 @@ def test_what_links_lead_to_is_weighed_too(store):
 
 def test_age_is_of_the_coordinate(rules):
     assert pytest.approx({"a-stale": weight(365), "b-fresh": 1.0}) == weights(rules)
-    assert pytest.approx({"a-stale": weight(10)}) == weights(rules.as_of(valid="2025-02-11"))
+    assert pytest.approx({"a-stale": weight(10)}) == weights(rules.as_of(valid=day("2025-02-11")))
     later = weights(rules.as_of(valid="2027-02-01"))
     assert pytest.approx({"a-stale": weight(730), "b-fresh": weight(365)}) == later
 
@@ -171,7 +171,7 @@ def test_confirmed_thing_is_fresh_again_from_then_on(rules, clock):
 
     assert 1.0 == weights(rules)["a-stale"]
     assert pytest.approx(weight(365)) == weights(before)["a-stale"]
-    assert pytest.approx(weight(364)) == weights(rules.as_of(valid="2026-01-31"))["a-stale"]
+    assert pytest.approx(weight(364)) == weights(rules.as_of(valid=day("2026-01-31")))["a-stale"]
 
 
 def test_event_that_came_again_is_fresh(store, clock):
@@ -189,7 +189,7 @@ def test_links_that_hold_there_lengthen_a_life(rules):
     rules.link("a-stale", "same_topic", "b-fresh")
 
     assert pytest.approx(weight(365, links=1)) == weights(rules)["a-stale"]
-    assert pytest.approx(weight(333)) == weights(rules.as_of(valid="2025-12-31"))["a-stale"]
+    assert pytest.approx(weight(333)) == weights(rules.as_of(valid=day("2025-12-31")))["a-stale"]
 
 
 @pytest.mark.parametrize(("strength", "importance"), [(None, 0.5), (1, 0.0), (3, 0.5), (5, 1.0)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 import graphstore
@@ -62,9 +64,18 @@ def test_unknown_name_is_refused_with_the_nearest(store, release):
 def test_name_that_looks_like_a_time_is_refused(store, name):
     with pytest.raises(InvalidError, match="looks like a time"):
         store.snapshot(name)
-    with pytest.raises(InvalidError, match="knowledge_at"):
-        store.as_of(name)
     assert [] == store.snapshots()
+
+
+def test_a_date_in_place_of_a_name_is_a_valid_time(store, clock):
+    store.add_node("fact", {"n": 1}, id="plan", valid_from="2027-01-15")
+
+    for given in ("2027-01-15", date(2027, 1, 15), "15 January 2027", "2027-01"):
+        view = store.as_of(given)
+        assert ["plan"] == [node.id for node in view.nodes()]
+        assert view.at.tx == store.as_of().at.tx
+    with pytest.raises(InvalidError, match="valid '2026-13-45' is no ISO 8601 time"):
+        store.as_of("2026-13-45")
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "\ud800", None, 7])

@@ -5,12 +5,12 @@ import { button, count, h, s, when } from "./parts.js";
 const AXES = [["valid", "True at"], ["tx", "As known at"]];
 const WIDTH = 1000;
 const HEIGHT = 34;
+const NOW = 5_000; // milliseconds: closer than this to now is now
 
-/** An instant that a person wrote, as the server wants it; null for what is none. */
-export function instantOf(text) {
-  const found = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?Z?$/.exec(text.trim());
-  if (!found || Number.isNaN(Date.parse(found[1]))) return null;
-  return found[2] ? `${found[1]}T${found[2].length === 5 ? found[2] + ":00" : found[2]}Z` : found[1];
+/** A time that a person wrote, as the server wants it: a clock without a time zone is of UTC. */
+export function written(text) {
+  const found = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)$/.exec(text.trim());
+  return found ? `${found[1]}T${found[2]}Z` : text.trim();
 }
 
 class Cursor {
@@ -112,11 +112,23 @@ class Cursor {
     event.preventDefault();
   }
 
-  #typed() {
-    const text = this.written.value.trim();
-    const at = !text || text === "now" ? "" : instantOf(text);
-    this.written.classList.toggle("wrong", at === null);
-    if (at !== null) this.move(at);
+  /** Put the cursor where the server reads a text; what means now stays at now. */
+  async typed(text) {
+    const axis = this.#axis;
+    const [there, now] = text && text !== "now" ? await Promise.all([this.#model.call("at", {}, { at: { [axis]: written(text) } }), this.#model.call("at", {}, { at: false })]) : [];
+    this.move(!there || Math.abs(Date.parse(there[axis]) - Date.parse(now[axis])) < NOW ? "" : there[axis]);
+  }
+
+  async #typed() {
+    const refused = await this.typed(this.written.value.trim()).then(() => "", (error) => error.message);
+    this.written.classList.toggle("wrong", Boolean(refused));
+    this.written.title = refused;
+  }
+
+  /** Put the cursor at an instant where the address has words or a day. */
+  async named() {
+    const at = this.#model.get(this.#axis);
+    if (at && !at.includes(":")) await this.typed(at).catch(() => this.move(""));
   }
 
   /** To the next change of this clock, or the one before. Whether there is one. */
@@ -169,6 +181,7 @@ export async function render({ model, el }) {
   model.on("change:tx", () => fill().catch(() => {}));
   model.on("change:branch", () => fill().catch(() => {}));
   model.on("settled", () => fill().catch(() => {}));
+  for (const each of both) await each.named();
   change();
   if (!document.querySelector(".view")) await new Promise((drawn) => model.on("drawn", drawn)); // what it is about comes first
   await fill();

@@ -81,9 +81,16 @@ async function history(model, id) {
     h("tr", null, ["version", "it says", "true", "believed", "by", "why"].map((name) => h("th", null, name))),
     [...rows].reverse().map((row) => h("tr", { class: row.tx_to ? "unsaid" : "" },
       h("td", null, button(`v${row.number}`, () => model.go({ valid: row.valid_from, tx: row.tx_from }), { class: "quiet", name: `row-${row.tx_from}-${row.valid_from}`, title: "Put both cursors where this begins" })),
-      h("td", { dir: "auto" }, line(row.text || fields(row.content), 80)), h("td", null, period(row.valid_from, row.valid_to)), h("td", null, period(row.tx_from, row.tx_to)),
+      h("td", { dir: "auto" }, line(row.text || fields(row.content), 80), changed(rows, row)), h("td", null, period(row.valid_from, row.valid_to)), h("td", null, period(row.tx_from, row.tx_to)),
       h("td", null, line(row.author ?? "", 40)), h("td", { dir: "auto" }, line(why.get(row.recorded_at) ?? "", 160)))));
   return [plane(model, rows), rows.length > 1 && block(`Its history (${rows.length < SHOWN ? rows.length : `the last ${SHOWN} rows`})`, much ? h("details", null, h("summary", null, "every row, recorded last first"), table) : table)];
+}
+
+/** The fields of the content that a row changed, of one whose text does not say them. */
+function changed(rows, row) {
+  const before = rows.filter((each) => each.number < row.number).reduce((last, each) => (each.number >= (last?.number ?? 0) ? each : last), null);
+  const names = before && row.text ? Object.keys({ ...before.content, ...row.content }).filter((name) => JSON.stringify(before.content?.[name]) !== JSON.stringify(row.content?.[name])) : [];
+  return names.length ? h("div", { class: "soft" }, line(names.map((name) => `${name}: ${before.content[name] ?? "–"} → ${row.content[name] ?? "–"}`).join(", "), 160)) : null;
 }
 
 /** A clock of the plane. Half of its length is time, half is order: a burst of changes in a minute stays legible beside a year of rest. */
