@@ -102,7 +102,7 @@ _COMMANDS = """
 Every command is a method. `STORE` is the store's folder, or the address of a server. `graphstore help COMMAND` has every option in full;
 `graphstore help GROUP` lists a group of this page.
 
-- `--valid` and `--tx` take a date, an ISO 8601 instant, `now`, `yesterday`, an age (`7d`) or the name of a snapshot. `--as-of` sets both axes at once.
+- `--valid` and `--tx` take a date or month (its end, or now), an ISO 8601 instant, words (`last Friday`, `3 months ago`), an age (`7d`) or the name of a snapshot. `--as-of` sets both axes at once.
 - `--json` prints one JSON document. `--author NAME` says who writes. Both exist on every command.
 - `graphstore --branch NAME COMMAND …` reads and writes on a branch. `GRAPHSTORE_BRANCH` does the same.
 - Exit codes: 0 done, 1 refused or problems found, 2 wrong usage.
@@ -147,7 +147,7 @@ def tools() -> str:
 _TOOLS = """
 `graphstore mcp STORE` serves these tools by the Model Context Protocol. Arguments in brackets are optional.
 
-- `valid` and `tx` set the coordinate: a date, an instant, `now`, `yesterday`, an age (`7d`) or the name of a snapshot. Every answer states its coordinate in `at`.
+- `valid` and `tx` set the coordinate: a date or month (its end, or now), an instant, words (`last Friday`, `3 months ago`), an age (`7d`) or the name of a snapshot. Every answer states its coordinate in `at`.
 - `budget_tokens` limits an answer. `more` in the answer is the cursor of the next page; pass it as `cursor`.
 - Few calls need some arguments, so the list that agents read leaves them out: `budget_tokens` of every tool that reads; `decay` of `search`;
   `depth` of `why` and `trace`; `limit` and `timezone` of `events`; `id`, `trace_id`, `span_id` and `parent_span_id` of `record_event`; `source` of `amend`;

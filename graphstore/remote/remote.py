@@ -313,9 +313,12 @@ class RemoteCounterfactual(RemoteView):
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> RemoteCounterfactual:
         """Return the counterfactual at another coordinate; each axis defaults to this one."""
+        line = RemoteStore(self._line)
+        line._branch = self._branch
+        found = line.as_of(valid=valid, tx=tx).at
         at = Coordinate(
-            valid=self.at.valid if valid is None else moment(instant(valid, "valid")),
-            tx=self.at.tx if tx is None else moment(instant(tx, "tx")),
+            valid=self.at.valid if valid is None else found.valid,
+            tx=self.at.tx if tx is None else min(found.tx, self.at.tx),
         )
         return RemoteCounterfactual(self._line, self._branch, self._query["without"], self.counterfact, at)
 

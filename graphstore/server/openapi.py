@@ -18,7 +18,7 @@ Schema = dict[str, Any]
 _APART = {
     "valid": "As it was in the world then. Default: now.",
     "tx": "As the store knew it then. Default: now.",
-    "as_of": "The name of a snapshot: both at once.",
+    "as_of": "The name of a snapshot: both at once. Or a time: the valid time.",
     "without": "What had never been recorded, such as `author=ben` or `source=crawler`: the answer is counterfactual.",
     "branch": "On this branch. Default: the trunk.",
     "transaction": "Within this transaction.",

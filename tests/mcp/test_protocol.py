@@ -195,7 +195,10 @@ def test_every_answer_carries_its_coordinate(ana):
     assert READS == list(asked)
     for tool, arguments in asked.items():
         found = ana.ask(tool, **arguments, valid="2026-02-25", tx="2026-02-24")
-        assert {"valid": "2026-02-25T00:00:00Z", "tx": "2026-02-24T00:00:00Z"} == found["at"], tool
+        assert {
+            "valid": "2026-02-25T23:59:59.999999Z",
+            "tx": "2026-02-24T23:59:59.999999Z",
+        } == found["at"], tool
 
 
 def test_the_whole_history_is_asked_with_its_coordinate(ana):
@@ -373,11 +376,11 @@ def test_a_text_that_fits_a_whole_succession_means_its_beginning(ana):
 
 
 def test_words_of_which_nothing_says_all_have_candidates_and_no_subject(ana):
-    found = ana.ask("what_superseded", id_or_text="how are logins done")
+    found = ana.ask("what_superseded", id_or_text="how are logins audited")
 
     assert "subject" not in found
     assert {"sessions", "tokens"} <= {each["id"] for each in found["candidates"]}
-    assert found["answer"].startswith("Nothing here says just “how are logins done”. Nearest: ")
+    assert found["answer"].startswith("Nothing here says just “how are logins audited”. Nearest: ")
 
 
 def test_words_are_found_in_other_forms(ana):
@@ -482,7 +485,7 @@ def test_diff_of_versions_and_of_coordinates(ana):
     )  # fmt: skip
     learned = ana.ask("diff", before_tx="2026-02-15")
     assert ["tokens"] == [thing["id"] for thing in learned["changed"]]
-    assert {"valid": MARCH, "tx": "2026-02-15T00:00:00Z"} == learned["before"]
+    assert {"valid": MARCH, "tx": "2026-02-15T23:59:59.999999Z"} == learned["before"]
 
 
 def test_diff_of_one_thing_between_coordinates(ana):

@@ -160,7 +160,7 @@ def test_what_links_lead_to_is_weighed_too(store):
 def test_age_is_of_the_coordinate(rules):
     assert pytest.approx({"a-stale": weight(365), "b-fresh": 1.0}) == weights(rules)
     assert pytest.approx({"a-stale": weight(10)}) == weights(rules.as_of(valid=day("2025-02-11")))
-    later = weights(rules.as_of(valid="2027-02-01"))
+    later = weights(rules.as_of(valid=day("2027-02-01")))
     assert pytest.approx({"a-stale": weight(730), "b-fresh": weight(365)}) == later
 
 
