@@ -101,7 +101,7 @@ def next_change(view: Reader, axis: Axis, at: TimeLike, back: bool = False) -> d
     """The first instant after `at` (with `back` the last before it) at which something begins or ends (`valid`), or was recorded (`tx`); None: there is none."""
     if axis not in ("valid", "tx"):
         raise InvalidError.choice("axis", axis, ("valid", "tx"))
-    since = view.instant_of(at, "at", axis, "as of")
+    since = view.instant_of(at, "at", axis)
     with view.reading() as sight:
         turns = sight.turns(axis)
         place = bisect_left(turns, since) - 1 if back else bisect_right(turns, since)

@@ -35,6 +35,7 @@ class Span(NamedTuple):
 
 UNITS = {"second": (0, 1), "minute": (0, 60), "hour": (0, 3600), "day": (0, 86_400), "week": (0, 604_800), "month": (1, 0), "quarter": (3, 0), "year": (12, 0)}  # fmt: skip
 """The months and the seconds of each unit."""
+_SHORT_UNITS = {"sec": "second", "min": "minute", "hr": "hour", "yr": "year"}
 AGES = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
 """The letters of an age, each with its unit."""
 AGE = re.compile(r"([0-9]{1,9})([mhdw])\Z")
@@ -324,23 +325,31 @@ class _Calendar:
 
 def _count(match: re.Match[str]) -> int:
     given = match["count"].lower()
-    return _NUMBERS[given] if given in _NUMBERS else int(given)
+    count = _NUMBERS[given] if given in _NUMBERS else int(given)
+    if not count:
+        raise InvalidError(f"{match[0]!r} is no age.")
+    return count
+
+
+def _unit(match: re.Match[str]) -> str:
+    unit = match["unit"].lower()
+    return _SHORT_UNITS.get(unit, unit)
 
 
 def _of_ago(match: re.Match[str], calendar: _Calendar) -> list[Span]:
-    unit = match["unit"].lower()
+    unit = _unit(match)
     at = calendar.away(-_count(match), unit)
     return [Span(at, at, slack=_SLACK.get(unit, 0))]
 
 
 def _of_ahead(match: re.Match[str], calendar: _Calendar) -> list[Span]:
-    at = calendar.away(_count(match), match["unit"].lower())
+    at = calendar.away(_count(match), _unit(match))
     return [Span(at, at)]
 
 
 def _of_rolling(match: re.Match[str], calendar: _Calendar) -> list[Span]:
     step = 1 if match["which"].lower() == "next" else -1
-    return [calendar.rolling(step * _count(match), match["unit"].lower())]
+    return [calendar.rolling(step * _count(match), _unit(match))]
 
 
 def _of_calendar(match: re.Match[str], calendar: _Calendar) -> list[Span]:
@@ -463,7 +472,7 @@ def _any(words: Iterable[str]) -> str:
 _Read = Callable[[re.Match[str], _Calendar], list[Span]]
 _MONTH, _WEEKDAY = _any(_MONTHS), _any(_DAYS)
 _COUNT = rf"(?P<count>\d{{1,9}}|{_any(_NUMBERS)})"
-_UNIT = rf"(?P<unit>{_any(UNITS)})s?"
+_UNIT = rf"(?P<unit>{_any((*UNITS, *_SHORT_UNITS))})s?"
 _ON = rf"(?:(?P<weekday>{_WEEKDAY})\.?,? )?(?:the )?"
 _IN_YEAR = r"(?P<year>\d{4})"
 _PHRASES: list[tuple[re.Pattern[str], _Read]] = [
@@ -477,7 +486,7 @@ _PHRASES: list[tuple[re.Pattern[str], _Read]] = [
         (rf"{_COUNT} {_UNIT} from now", _of_ahead),
         (rf"(?:the )?(?P<which>last|past|previous|next) {_COUNT} {_UNIT}", _of_rolling),
         (rf"(?:the )?(?P<which>last|past|previous|this|current|next) (?P<unit>{_any(UNITS)}|weekend|night|{_WEEKDAY}|{_MONTH})(?! \d)", _of_calendar),
-        (rf"{_ON}(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of)? (?P<month>{_MONTH})\b\.?,?(?: {_IN_YEAR})?", _of_day),
+        (rf"{_ON}(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of)?[ -](?P<month>{_MONTH})\b\.?,?(?:[ -]{_IN_YEAR})?", _of_day),
         (rf"{_ON}(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? {_IN_YEAR})?", _of_day),
         (rf"(?:(?P<lead>in|of|during|im|в|early|late|mid|for) )?(?P<month>{_MONTH})\b\.?,?(?: (?:of )?{_IN_YEAR})?", _of_month),
         (rf"(?:(?:last|this|in|the|during) )+(?P<season>{_any(_SEASONS)})\b(?: (?:of )?{_IN_YEAR})?", _of_season),

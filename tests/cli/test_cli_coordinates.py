@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import graphstore
+from graphstore.cli.command_line import app
 from tests.cli.test_command_line import answer, refused, run
 from tests.conftest import Clock
 
@@ -61,6 +64,25 @@ def test_commands_of_a_group_take_a_name_for_both_axes(folder: Path) -> None:
 
 def test_as_of_takes_a_time_too(folder: Path) -> None:
     assert 100 == limit(answer("show", folder, "limit", "--as-of", "2026-02-15"))
+
+
+def test_a_command_with_a_coordinate_says_on_standard_error_which_one_it_used(folder: Path) -> None:
+    for given, used in (
+        ("2026-02-15", "2026-02-15 23:59:59.999999Z"),
+        ("2026-02-15T00:00:00Z", "2026-02-15 00:00Z"),
+    ):
+        said = CliRunner().invoke(app, ["show", str(folder), "limit", "--as-of", given, "--json"])
+        assert "limit" == json.loads(said.stdout)["node"]["id"]
+        assert said.stderr.startswith(f"valid {used}, as known at 2026-02-1")
+    assert "" == CliRunner().invoke(app, ["show", str(folder), "limit"]).stderr
+
+
+def test_history_shows_the_fields_that_changed(folder: Path) -> None:
+    run("amend", folder, "limit", '{"unit": "minute"}')
+
+    said = " ".join(run("history", folder, "limit", "--all").split())
+    assert "changed" in said
+    assert "limit: 100 → 300" in said and "unit: minute added" in said
 
 
 def test_either_axis_takes_a_name(folder: Path) -> None:

@@ -10,7 +10,7 @@ import graphstore
 from tests.cli.test_command_line import answer, refused, run
 from tests.conftest import Clock
 
-YEAR = ("--since", "2026-01-01", "--until", "2026-04-01", "--step", "1 month")
+YEAR = ("--since", "2026-01-01", "--until", "2026-03", "--step", "1 month")
 
 
 @pytest.fixture(scope="module")

@@ -199,6 +199,10 @@ def test_an_answer_that_may_change_is_not_to_be_kept(disk_store, wire):
         "&valid=2026-01-15&tx=now",
         f"&valid=7d&tx={tx}",
         f"&valid=2026-01-15&tx={tx}&branch=plan",
+        f"&valid=2026-02-01&tx={tx}",
+        "&valid=2026-01-15&tx=2026-02-01",
+        "&valid=2026-01-15&tx=2026-02",
+        "&as_of=2026-01-15",
     ):
         status, _, headers = wire.ask("GET", f"/node?id=n1{query}")
         assert (200, "no-store") == (status, headers["cache-control"]), query

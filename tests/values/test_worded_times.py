@@ -89,6 +89,7 @@ def test_what_is_no_time_names_none(text: str) -> None:
         ("11/26/2026", ("2026-11-26", "2026-11-27")),
         ("04/04/2026", ("2026-04-04", "2026-04-05")),
         ("26 November 2026", ("2026-11-26", "2026-11-27")),
+        ("26-Nov-2026", ("2026-11-26", "2026-11-27")),
         ("the 26th of November, 2026", ("2026-11-26", "2026-11-27")),
         ("Thursday, 26 November 2026", ("2026-11-26", "2026-11-27")),
         ("November 26th, 2026", ("2026-11-26", "2026-11-27")),
@@ -118,6 +119,7 @@ def test_what_is_no_time_names_none(text: str) -> None:
         ("3 months ago", ("2025-12-18 10:00Z", "2025-12-18 10:00Z")),
         ("a year ago", ("2025-03-18 10:00Z", "2025-03-18 10:00Z")),
         ("two weeks ago", ("2026-03-04 10:00Z", "2026-03-04 10:00Z")),
+        ("90 mins ago", ("2026-03-18 08:30Z", "2026-03-18 08:30Z")),
         ("an hour ago", ("2026-03-18 09:00Z", "2026-03-18 09:00Z")),
         ("in 2 days", ("2026-03-20 10:00Z", "2026-03-20 10:00Z")),
         ("3 weeks from now", ("2026-04-08 10:00Z", "2026-04-08 10:00Z")),
@@ -185,6 +187,8 @@ def test_a_relative_time_counts_from_now(now: str, text: str, expected: str) -> 
         ("2026-13", "is no ISO 8601 time"),
         ("0000", "is no ISO 8601 time"),
         ("0d", "is no age"),
+        ("0 days ago", "'0 days ago' is no age"),
+        ("last 0 weeks", "is no age"),
     ],
 )  # fmt: skip
 def test_what_has_two_readings_or_none_is_refused(text: str, words: str) -> None:
