@@ -218,7 +218,7 @@ def _chosen(sets: Iterable[str]) -> set[str]:
     return {name for each in chosen for name in TOOL_SETS[each]}
 
 
-def _instructions(profile: str, offered: Collection[str]) -> str:
+def _instructions(profile: str, offered: set[str]) -> str:
     """Return the instructions, which name only tools that are offered."""
     if profile == "memory":
         return "A knowledge graph of entities, their observations and relations. What is deleted ends now; nothing is lost, and its past stays readable."

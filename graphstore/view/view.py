@@ -98,7 +98,9 @@ class Reader(Painted):
             -OPEN if since is None else self.instant_of(since, "since", axis),
             OPEN if until is None else self.instant_of(until, "until", axis),
         )
-        return begin, end if until is None or axis == "valid" else self.instant_of(until, "until", axis, "as of")
+        return begin, end if until is None or axis == "valid" else self.instant_of(
+            until, "until", axis, "as of"
+        )
 
     def _known_by(self, tx: TimeLike) -> Instant:
         """Return the instant of a tx known to these answers. Raises InvalidError for a later one."""

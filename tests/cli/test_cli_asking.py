@@ -36,7 +36,7 @@ def test_work(folder: Path) -> None:
     assert run("sessions", "work", folder, "shop").startswith(
         "/home/ana/shop: 3 pieces of work in 2 sessions"
     )
-    assert len(answer("sessions", "work", folder, "shop", "--until", "2026-03-05")["work"]) == 2
+    assert len(answer("sessions", "work", folder, "shop", "--until", "2026-03-04")["work"]) == 2
     assert "2 pieces of work" in run("sessions", "work", folder, "ana/shop", "--valid", "2026-03-04")
     assert "Known: /home/ana/shop" in refused("sessions", "work", folder, "shopp")
 

@@ -72,7 +72,7 @@ def test_a_read_says_the_coordinate_it_was_answered_at(disk_store, clock, wire):
         now["graphstore-valid"],
         now["graphstore-tx"],  # the last that was told
     )
-    assert ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z") == (
+    assert ("2026-01-01T23:59:59.999999Z", "2026-02-01T00:00:00Z") == (
         then["graphstore-valid"],
         then["graphstore-tx"],
     )
@@ -134,7 +134,7 @@ def test_a_coordinate_that_is_asked_for_is_pinned(disk_store, clock, wire):
     disk_store.add_node("fact", {"n": 0})
     at = wire.post("/as_of", {"valid": "2026-01-01"})
 
-    assert {"valid": "2026-01-01T00:00:00Z", "tx": "2026-02-01T00:00:00Z"} == at
+    assert {"valid": "2026-01-01T23:59:59.999999Z", "tx": "2026-02-01T00:00:00Z"} == at
     assert clock.now + timedelta(microseconds=1) == disk_store.add_node("fact", {"n": 1}).tx_from
 
 

@@ -97,7 +97,7 @@ def test_python_sets_both_cursors_and_sees_them_move(limits: GraphStore):
     assert "100 requests" == page.view.node("limit").content["says"]
     page.tx, page.tab, page.id = "", "causes", "outage"
     assert [
-        ("valid", "2026-01-10T00:00:00Z"), ("valid", None), ("tx", "2026-02-02T00:00:00Z"),
+        ("valid", "2026-01-10T23:59:59.999999Z"), ("valid", None), ("tx", "2026-02-02T00:00:00Z"),
         ("tx", None), ("tab", "causes"), ("id", "outage"),
     ] == seen  # fmt: skip
 
@@ -110,7 +110,7 @@ def test_what_is_no_instant_and_no_tab_is_refused_and_nothing_moves(limits: Grap
         page.tx = datetime(2026, 2, 2)
     with pytest.raises(traitlets.TraitError):
         page.tab = "review"
-    assert (None, "2026-02-02T00:00:00Z", "thing") == (page.valid, page.tx, page.tab)
+    assert (None, "2026-02-02T23:59:59.999999Z", "thing") == (page.valid, page.tx, page.tab)
 
 
 @pytest.mark.parametrize("name", ["add_node", "erase", "open", "_core", "export", "tables.history_to", ""])
@@ -156,7 +156,7 @@ def test_a_kernel_keeps_what_a_notebook_shows_of_it(tmp_path: Path):
     view = output.data["application/vnd.jupyter.widget-view+json"]
     kept = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"].state
     state = kept[view["model_id"]].state
-    assert ("2026-02-17T00:00:00Z", None, "a") == (state["valid"], state["tx"], state["id"])
+    assert ("2026-02-17T23:59:59.999999Z", None, "a") == (state["valid"], state["tx"], state["id"])
     assert "export default" in state["_esm"]
 
 

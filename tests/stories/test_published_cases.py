@@ -44,7 +44,9 @@ def test_delete_for_portion_of(stays: GraphStore) -> None:
 def test_update_for_portion_of(stays: GraphStore) -> None:
     for name, start in (("b", "2000-01-01"), ("c", "2000-01-01"), ("d", "2017-01-01")):
         stays.amend(name, {"name": f"{name}_original"}, valid_from=start, valid_to="2018-01-01")
-    with pytest.raises(InvalidError, match="'d' begins 2017-01-01, after valid_from 2000-01-01"):  # not shortened
+    with pytest.raises(
+        InvalidError, match="'d' begins 2017-01-01, after valid_from 2000-01-01"
+    ):  # not shortened
         stays.amend("d", {"name": "d"}, valid_from="2000-01-01", valid_to="2018-01-01")
 
     assert rows(stays) == [
