@@ -164,6 +164,24 @@ def test_both_cursors_move_what_is_shown_and_say_that_they_are_not_now(
     window.until(f"new URLSearchParams(location.search).get('tx') === {before!r}")
 
 
+def test_a_cursor_is_put_where_words_mean_and_says_what_has_two_readings(window: Window):
+    page = window.at(tab="thing", id="limit")
+    written = ".cursor.valid .instant"
+    page.fill(written, "yesterday")
+    page.keyboard.press("Enter")
+    window.until("new URLSearchParams(location.search).has('valid')")
+    assert window.state()["valid"].endswith("T23:59:59.999999Z")
+    page.fill(written, "03/04/2026")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"{written}.wrong")
+    assert "(day first) or 2026-03-04 (month first)" in page.get_attribute(written, "title")
+    page.fill(written, "today")
+    page.keyboard.press("Enter")
+    window.until("!new URLSearchParams(location.search).has('valid')")
+    page = window.at(tab="thing", id="limit", valid="last week")
+    window.until("(new URLSearchParams(location.search).get('valid') ?? '').includes('T23:59:59')")
+
+
 def test_a_cursor_is_dragged_played_and_moved_by_keys(window: Window):
     page = window.at(tab="thing")
     box = page.locator(".cursor.tx .strip").bounding_box()
