@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
@@ -17,7 +16,7 @@ from graphstore.values import content_diff, coordinates, findings, spans
 from graphstore.values.inputs import at_least_one, authorized_of, json_object, optional_text
 from graphstore.values.keys import slot_name, topic_name
 from graphstore.values.models import UPRIGHT, Event, Json, Link, Node, Standing, Status, Version
-from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, moment
+from graphstore.values.period import OPEN, Instant, Period, TimeLike, exactly, moment
 from graphstore.values.text import text_of_body
 
 if TYPE_CHECKING:
@@ -207,9 +206,13 @@ def whole_view(point: Point) -> tuple[list[Node | Event], list[Link]]:
 
 
 def _bounds(point: Point, since: TimeLike | None, until: TimeLike | None) -> Period:
-    read = partial(coordinates.resolve, now=min(point.valid, OPEN), names=lambda: snapshots(point))
-    return bounds(
-        -OPEN if since is None else read(since, "since"), OPEN if until is None else read(until, "until")
+    now = min(point.valid, OPEN)
+    return coordinates.between(
+        since,
+        until,
+        lambda value, what, meaning: coordinates.resolve(
+            value, what, now, lambda: snapshots(point), meaning=meaning
+        ),
     )
 
 

@@ -14,7 +14,8 @@ from typing import Final, Literal
 
 from graphstore.errors import InvalidError, closest
 from graphstore.values.models import Snapshot
-from graphstore.values.period import EDGES, Instant, TimeLike, exactly, instant
+from graphstore.values.period import EDGES, Instant, Period, TimeLike, bounds, exactly, instant
+from graphstore.values.period import OPEN as END
 from graphstore.values.worded_times import Span, span_of
 
 OPEN: Final = "open"
@@ -87,6 +88,23 @@ def resolve(
             f"{what} {text!r} may mean {exactly(span.start)} or {exactly(span.other)}. Give the one that is meant."
         )
     return at
+
+
+def between(
+    since: TimeLike | None,
+    until: TimeLike | None,
+    read: Callable[[TimeLike, str, Meaning], Instant],
+    names: tuple[str, str] = ("since", "until"),
+) -> Period:
+    """Return the instants [since, until) that two arguments mean, open where one is None. `read`: reads one of them, as `resolve` does.
+
+    Raises InvalidError if the first is after the second.
+    """
+    begin = -END if since is None else read(since, names[0], "from")
+    end = END if until is None else read(until, names[1], "to")
+    if until is not None and begin > end:
+        bounds(begin, read(until, names[1], "from"), names)
+    return begin, end
 
 
 def _is_iso(text: str) -> bool:

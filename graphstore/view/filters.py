@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 from graphstore.errors import InvalidError
+from graphstore.values import coordinates
 from graphstore.values.inputs import ids
 from graphstore.values.keys import slot_name
 from graphstore.values.models import UPRIGHT, Event, Node, Standing
-from graphstore.values.period import OPEN, Instant, TimeLike, bounds, instant
+from graphstore.values.period import OPEN, Instant, TimeLike, instant
 from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 
@@ -48,12 +49,13 @@ class Filters(NamedTuple):
         """Return the filters of a caller and those written as `field:value` in the question. Raises InvalidError for an invalid one. `left_out`: gets what is wrong
         with those of the question that are left out; without it they are refused too."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
-        instants = {name: view.instant_of(at, name) for name, at in times.items() if at is not None}
+        given = dict(times)
         for field, value in asked:
             name = _FIELDS.get(field, field)
             try:
                 if name in ("since", "until"):
-                    instants[name] = view.instant_of(value, name)
+                    view.instant_of(value, name)
+                    given[name] = value
                 elif name == "standing" and value not in STANDINGS:
                     raise InvalidError.choice("standing", value, STANDINGS)
                 else:
@@ -66,8 +68,13 @@ class Filters(NamedTuple):
         for each in sets.get("standing", ()):
             if each not in STANDINGS:
                 raise InvalidError.choice("standing", each, STANDINGS)
-        for first, last in (("since", "until"), ("recorded_since", "recorded_until")):
-            bounds(instants.get(first, -OPEN), instants.get(last, OPEN), (first, last))
+        instants: dict[str, Instant] = {}
+        for ends in (("since", "until"), ("recorded_since", "recorded_until")):
+            first, last = (given.get(name) for name in ends)
+            period = coordinates.between(
+                first, last, lambda at, what, meaning: view.instant_of(at, what, meaning=meaning), ends
+            )
+            instants |= dict(zip(ends, period, strict=True))
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
     def saying(self, sight: Sight, text: str) -> set[int]:

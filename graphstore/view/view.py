@@ -28,7 +28,7 @@ from graphstore.values import coordinates
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snapshot, Version
 from graphstore.values.painter import Painted
-from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, instant, moment
+from graphstore.values.period import OPEN, Instant, Period, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view import conflicts, light_rows, shaken, working_sight
 from graphstore.view import sight as sights
@@ -94,9 +94,8 @@ class Reader(Painted):
     def bounds_of(self, since: TimeLike | None, until: TimeLike | None, axis: Axis = "valid") -> Period:
         """The instants of `since` and `until`, each open when it is None. Raises InvalidError when the first is after the second. Of transactions
         `until` is the last instant that is in, otherwise the first that is not."""
-        begin, end = bounds(
-            -OPEN if since is None else self.instant_of(since, "since", axis),
-            OPEN if until is None else self.instant_of(until, "until", axis),
+        begin, end = coordinates.between(
+            since, until, lambda value, what, meaning: self.instant_of(value, what, axis, meaning)
         )
         return begin, end if until is None or axis == "valid" else self.instant_of(
             until, "until", axis, "as of"

@@ -893,7 +893,7 @@ def test_a_view_knows_nothing_that_was_learned_later(store, clock):
 def test_dates_text_and_datetimes_are_one_coordinate(store, clock, auth):
     as_text = store.as_of(valid="2026-01-10", tx="2026-01-29")
     as_dates = store.as_of(
-        valid=day("2026-01-10").date(), tx=datetime(2026, 1, 29, 2, tzinfo=UTC) - timedelta(hours=2)
+        valid=day("2026-01-10").date(), tx=datetime(2026, 1, 30, tzinfo=UTC) - timedelta(microseconds=1)
     )
 
     assert as_text.at == as_dates.at
