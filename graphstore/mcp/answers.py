@@ -33,7 +33,8 @@ class AnswerTime(Value):
     tx: datetime
 
     def __str__(self) -> str:
-        return f"as of {clocked(self.valid)}, as known at {clocked(self.tx)}"
+        valid, tx = (clocked(each.replace(microsecond=0)) for each in (self.valid, self.tx))
+        return f"as of {valid}, as known at {tx}"
 
 
 class Answer(Value):

@@ -102,7 +102,7 @@ def between(
     """
     begin = -END if since is None else read(since, names[0], "from")
     end = END if until is None else read(until, names[1], "to")
-    if until is not None and begin > end:
+    if until is not None and begin >= end:
         bounds(begin, read(until, names[1], "from"), names)
     return begin, end
 

@@ -89,7 +89,7 @@ def test_since_after_until_is_refused(ana, ask):
 def test_who_touched_a_file_is_told_the_latest_first(ana):
     assert ["again", "prices", "cart"] == found(ana, "files", "node", about="cart.py")
     assert ["s3", "s1", "s1"] == found(ana, "files", "session", about="src/cart.py")
-    assert ["prices", "cart"] == found(ana, "files", "node", about="cart.py", until="2026-02")
+    assert ["prices", "cart"] == found(ana, "files", "node", about="cart.py", until="2026-01")
     assert [] == found(ana, "files", "node", about="art.py")
     assert "which file?" in ana.refused("sessions", ask="files")
 

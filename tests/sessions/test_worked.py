@@ -155,7 +155,7 @@ def test_work_is_told_by_day_and_session_with_what_was_committed(week: GraphStor
 
 
 def test_sub_agents_fold_and_time_on_the_wall_counts_once(week: GraphStore) -> None:
-    found = sessions.work_on(week, "shop", until="2026-01-06")
+    found = sessions.work_on(week, "shop", until="2026-01-05")
 
     [work] = found
     assert (work.agents, work.files, work.tokens) == (1, ("src/till.py", "docs/tills.md"), 3000)
