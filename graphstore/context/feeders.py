@@ -231,7 +231,7 @@ class AutoIndexer:
     @_indexing
     def tick(self, now: TimeLike | None = None) -> int:
         """Write what has waited long enough by `now` (default: the clock's). Gives how many chunks were written."""
-        at = self._now() if now is None else instant(now, "now")
+        at = self._now() if now is None else self._memory._store.instant_of(now, "now")
         with self._lock:
             left = [key for key, exchange in self._open.items() if at - exchange.at >= self._patience]
             alone = [self._open.pop(key) for key in left]
@@ -273,7 +273,9 @@ class AutoIndexer:
 
     def _exchange(self, user: str | None, thread: str | None, at: TimeLike | None) -> _Exchange:
         optional_text("user", user), optional_text("thread", thread)
-        return _Exchange(user, thread, self._now() if at is None else instant(at, "at"))
+        return _Exchange(
+            user, thread, self._now() if at is None else self._memory._store.instant_of(at, "at")
+        )
 
     def _now(self) -> Instant:
         return (
@@ -551,7 +553,7 @@ class Sync:
 
     def tick(self, now: TimeLike | None = None) -> Synced | None:
         """Run if `every` has passed since the last run, by `now` (default: the store's now). Return None if it is too early."""
-        at = self._store._now() if now is None else instant(now, "now")
+        at = self._store._now() if now is None else self._store.instant_of(now, "now")
         if self._last is not None and 0 <= at - self._last < self._every:
             return None
         self._last = at

@@ -23,7 +23,7 @@ from graphstore.interchange.history_tables import StoreHistory
 from graphstore.interchange.retries import keep_up
 from graphstore.interchange.sql import answered, duckdb_here, statements
 from graphstore.store.change_feed import NAMES, PART, ChangeFeed, Position
-from graphstore.values.period import TimeLike, instant, moment
+from graphstore.values.period import TimeLike, moment
 from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
@@ -334,7 +334,9 @@ def export_delta(
     `options`: settings of the object store. Raises ConflictError for tables of another store, InvalidError for a view or a store that lies elsewhere,
     EngineError where the tables cannot be written; what was committed before is kept, and the next call goes on from there.
     """
-    done = Lake(str(path), options).write_new(ChangeFeed(store), None if tx is None else instant(tx))  # type: ignore[arg-type]
+    feed = ChangeFeed(store)  # type: ignore[arg-type]
+    known = None if tx is None else store.instant_of(tx, "tx", "tx")
+    done = Lake(str(path), options).write_new(feed, known)
     return done.rows + done.closings
 
 

@@ -234,10 +234,9 @@ class UserTools(Tools):
     ) -> answers.RememberAnswer:
         """Keep a text in a layer of memory, for as long as the layer keeps things."""
         before = self.desk.view()
-        since = None if valid_from is None else moment(before.instant_of(valid_from, "valid_from"))
         with self.desk.writing() as written:
             node = memory.Memory(self.desk.store).remember(
-                text, layer=layer, user=user, thread=thread, key=key, tags=tags or (), source=source, valid_from=since,
+                text, layer=layer, user=user, thread=thread, key=key, tags=tags or (), source=source, valid_from=valid_from,
             )  # fmt: skip
         closed = [link for link in written.view.supersedes(node.id) if link.recorded_at > before.at.tx]
         return written.answer(

@@ -26,7 +26,7 @@ from graphstore.values.inputs import at_least_one, ids, json_object, optional_te
 from graphstore.values.keys import slot_name
 from graphstore.values.layers import CHUNK, Layer
 from graphstore.values.models import Json, Node, Value
-from graphstore.values.period import Instant, TimeLike, instant, moment
+from graphstore.values.period import Instant, TimeLike, moment
 from graphstore.values.text import given_text
 from graphstore.view.rows import Row
 from graphstore.view.sight import Sight
@@ -228,7 +228,7 @@ class Memory:
             "text": text, "layer": layer, "source": source, "user": user, "thread": thread, "valid_from": valid_from,
             "key": key, "tags": tags, "metadata": metadata,
         }  # fmt: skip
-        return self._remember([_chunk(self.layers, asked)])[0]
+        return self._remember([_chunk(self._store, self.layers, asked)])[0]
 
     @registry.method("memory", "write", lambda store: Memory(store))
     def remember_many(self, chunks: Iterable[Mapping[str, Any]]) -> list[Node]:
@@ -237,7 +237,7 @@ class Memory:
         checked = []
         for number, asked in enumerate(chunks):
             try:
-                checked.append(_chunk(layers, asked))
+                checked.append(_chunk(self._store, layers, asked))
             except GraphStoreError as error:
                 raise type(error)(f"chunk {number}: {error}") from None
         return self._remember(checked)
@@ -475,7 +475,7 @@ def _thread(sight: Sight, ent: int) -> str | None:
     return thread
 
 
-def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _CheckedChunk:
+def _chunk(store: Store, layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _CheckedChunk:
     """Return the requested chunk, checked. Raises InvalidError."""
     if not isinstance(asked, Mapping):
         raise InvalidError(f"{asked!r} is no mapping. Give one such as {{'text': …, 'layer': 'soul'}}.")
@@ -490,7 +490,7 @@ def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _CheckedChu
         source=source if source.startswith(layer.prefix) else layer.prefix + source,
         user=optional_text("user", asked.get("user")) or "",
         thread=optional_text("thread", asked.get("thread")) or None,
-        valid_from=None if since is None else instant(since, "valid_from"),
+        valid_from=None if since is None else store.instant_of(since, "valid_from"),
         key=None if key is None else slot_name(key),
         tags=tags_of(asked.get("tags") or ()),
         metadata=json_object("metadata", asked.get("metadata") or {}),

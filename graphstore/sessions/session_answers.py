@@ -8,7 +8,7 @@ from math import fsum
 from typing import Any, ClassVar
 
 from graphstore.values.models import Value
-from graphstore.values.period import when
+from graphstore.values.period import clocked, when
 
 _CENTS = 6  # decimals of a sum of money; further ones are rounding noise
 
@@ -56,5 +56,6 @@ def _money(amount: float) -> str:
 
 
 def span(since: datetime | None, until: datetime | None) -> str:
-    """Return a time span as text."""
-    return "".join(f" {word} {when(at)}" for word, at in (("since", since), ("until", until)) if at)
+    """Return a time span as text. Its end has a clock: as a day, `until` would include it."""
+    begins = f" since {when(since)}" if since else ""
+    return f"{begins} until {clocked(until.replace(microsecond=0))}" if until else begins

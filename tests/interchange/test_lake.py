@@ -22,7 +22,7 @@ from graphstore.errors import EngineError
 from graphstore.interchange import lake, sql
 from graphstore.store import change_feed
 from tests.cli.test_command_line import answer, refused
-from tests.conftest import Clock
+from tests.conftest import Clock, day
 from tests.support import lake_worker
 from tests.support.world import fill_further
 
@@ -66,7 +66,7 @@ def same(store: GraphStore, uri: Path | str, known: Iterable[str] = DAYS[1::2]) 
             assert sql.ask(store, asked).tuples() == rows(uri, asked), name
     for valid in DAYS:
         for tx in known:
-            view = store.as_of(valid=valid, tx=tx)
+            view = store.as_of(valid=day(valid), tx=day(tx))
             at = f"('{valid}', '{tx}')"
             nodes = rows(uri, f"SELECT id, ref, content FROM node_as_of{at}")
             assert [(node.id, node.ref, node.content) for node in sorted(view.nodes(), key=lambda each: each.id)] == [
@@ -99,7 +99,7 @@ def test_an_event_that_was_taken_back_for_a_while_did_not_happen_then(store, tmp
 
 
 def test_what_is_recorded_later_is_appended_and_nothing_else(store, tmp_path):
-    lake.export_delta(store, tmp_path / "lake", tx="2026-02-02")
+    lake.export_delta(store, tmp_path / "lake", tx="2026-02-01")
     assert rows(tmp_path / "lake", "SELECT max(tx_from) < '2026-02-02' FROM versions") == [(True,)]
     first = {file: file.stat().st_mtime_ns for file in (tmp_path / "lake").rglob("*.parquet")}
     assert first

@@ -105,7 +105,8 @@ def test_a_stretch_of_time_begins_with_its_start_and_ends_before_its_end(story: 
 
     assert [each.node for each in found] == ["prices"]
     assert (
-        str(sessions.work_on(story, SHOP, until="2026-01-01")) == "/home/ana/shop until 2026-01-01: nothing."
+        str(sessions.work_on(story, SHOP, until="2026-01-01"))
+        == "/home/ana/shop until 2026-01-02 00:00Z: nothing."
     )
 
 
