@@ -8,13 +8,13 @@ same patterns. Days are days of UTC, unless the text names a time zone.
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from functools import cache
+from importlib import import_module
 from operator import itemgetter
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from graphstore.errors import InvalidError
 from graphstore.values.period import BEGINNING, OPEN, Instant, instant, moment
@@ -105,7 +105,7 @@ def spans_in(text: str, now: Instant) -> list[tuple[Instant, Instant]]:
     calendar = _Calendar(now, UTC)
     found: list[Span] = []
     rest = text
-    for pattern, read in _PHRASES:
+    for pattern, read in _phrases():
         for match in pattern.finditer(rest):
             is_since = _SINCE.fullmatch("".join(rest[: match.start()].split()[-1:]) + " ") is not None
             if not (is_since or _is_sure(match, read)):
@@ -137,8 +137,11 @@ def months_later(at: Instant, months: int) -> Instant:
     year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
     if not 1 <= year <= datetime.max.year:
         return OPEN if months > 0 else BEGINNING
-    last = monthrange(year, month + 1)[1]
-    return instant(start.replace(year=year, month=month + 1, day=min(start.day, last)))
+    return instant(start.replace(year=year, month=month + 1, day=min(start.day, _days_of(year, month + 1))))
+
+
+def _days_of(year: int, month: int) -> int:
+    return 31 if month == 12 else (date(year, month + 1, 1) - timedelta(days=1)).day
 
 
 # ---------------------------------------------------------------- one time
@@ -197,7 +200,7 @@ def _clocked(phrase: str, now: Instant, zone: str | None) -> Span | None:
 def _phrase(phrase: str, calendar: _Calendar) -> Span | None:
     """Return the span of a phrase without clock and zone; of several readings the latest that has begun."""
     for text in dict.fromkeys((phrase, _LEAD.sub("", phrase, count=1))):
-        for pattern, read in _PHRASES:
+        for pattern, read in _phrases():
             match = pattern.fullmatch(text)
             if match is None or read is _of_season:
                 continue
@@ -234,7 +237,7 @@ def _zone(name: str) -> tzinfo:
         return UTC
     with suppress(KeyError, ValueError, OSError):
         if "/" in name:
-            return ZoneInfo(name)
+            return import_module("zoneinfo").ZoneInfo(name)  # type: ignore[no-any-return]
     what = "unknown" if "/" in name else "an abbreviation, which several zones share"
     raise InvalidError(
         f"time zone {name!r} is {what}. Give an IANA name, such as Europe/Berlin, or an offset, such as +01:00."
@@ -432,7 +435,7 @@ def _years(year: str | None, calendar: _Calendar) -> Iterator[int]:
 def _of_day(match: re.Match[str], calendar: _Calendar) -> list[Span]:
     month, day = _MONTHS[match["month"].lower()], int(match["day"])
     years = _years(match["year"], calendar)
-    days = [date(year, month, day) for year in years if 0 < day <= monthrange(year, month)[1]]
+    days = [date(year, month, day) for year in years if 0 < day <= _days_of(year, month)]
     weekday = match["weekday"]
     fitting = [each for each in days if weekday is None or each.weekday() == _DAYS[weekday.lower()]]
     if match["year"] and days and not fitting:
@@ -475,9 +478,12 @@ _COUNT = rf"(?P<count>\d{{1,9}}|{_any(_NUMBERS)})"
 _UNIT = rf"(?P<unit>{_any((*UNITS, *_SHORT_UNITS))})s?"
 _ON = rf"(?:(?P<weekday>{_WEEKDAY})\.?,? )?(?:the )?"
 _IN_YEAR = r"(?P<year>\d{4})"
-_PHRASES: list[tuple[re.Pattern[str], _Read]] = [
-    (re.compile(rf"\b{pattern}(?!\w)", re.I), read)
-    for pattern, read in (
+
+
+@cache
+def _phrases() -> list[tuple[re.Pattern[str], _Read]]:
+    """Return the phrases in the order in which they are tried, each with its reading. Compiling them takes too long for programs that need none."""
+    phrases: list[tuple[str, _Read]] = [
         (rf"{_IN_YEAR}-(?P<month>\d{{2}})(?:-(?P<day>\d{{2}}))?(?!-)", _of_iso),
         (rf"{_IN_YEAR}/(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})", _of_iso),
         (rf"(?P<one>\d{{1,2}})(?P<mark>[/.-])(?P<two>\d{{1,2}})(?P=mark){_IN_YEAR}", _of_numeric),
@@ -494,9 +500,10 @@ _PHRASES: list[tuple[re.Pattern[str], _Read]] = [
         (rf"(?:(?:in|during|of|year|im jahr|в) |(?<=since )|(?<=seit )){_IN_YEAR}", _of_year),
         (rf"(?P<on>on |am )?(?P<weekday>{_WEEKDAY})", _of_weekday),
         (rf"(?:now|(?:the )?(?:{_any(_WORDS)}))", _of_word),
-    )
-]  # fmt: skip
-"""The phrases in the order in which they are tried, each with its reading."""
+    ]  # fmt: skip
+    return [(re.compile(rf"\b{pattern}(?!\w)", re.I), read) for pattern, read in phrases]
+
+
 _LEAD = re.compile(r"(?:(?:as of|as at|at|on|in|during|of|from|by|for) )?(?:the )?", re.I)
 _SINCE = re.compile(r"(?:since|seit) ", re.I)
 _ISO = re.compile(r"[+-]?(\d{4}-\d|\d{4}-?W\d|\d{8}T|\d+\Z)")  # ISO 8601, or meant to be
