@@ -21,7 +21,7 @@ from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.graph.texts import text
 from graphstore.show.tables import label
 from graphstore.values.models import Event, Node
-from graphstore.values.period import when
+from graphstore.values.period import clocked, when
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
@@ -195,13 +195,13 @@ def _ask(store: GraphStore, plan: DemoPlan) -> list[DemoAnswer]:
     then = store.as_of(valid=plan.date)
     first = _timed(
         f"What did {_name(plan.subject)} look like on {date}?",
-        f'store.as_of(valid="{when(plan.date)}").node("{plan.subject}")',
+        f'store.as_of(valid="{clocked(plan.date)}").node("{plan.subject}")',
         lambda: then.node(plan.subject),
     )
     first.note = _why(store, first.value)
     compared = _timed(
         f"What did we know on {known_at}, about that moment?",
-        f'store.knowledge_at("{when(plan.known_at)}").compare(store.as_of())',
+        f'store.knowledge_at("{clocked(plan.known_at)}").compare(store.as_of())',
         lambda: store.knowledge_at(plan.known_at).compare(now),
     )
     compared.note = _learned_since(store, plan)
