@@ -1,4 +1,7 @@
-"""`python -m benchmarks.alarms [--wrong]`: how right the candidates of `contradictions()` are, on labelled pairs (`alarm_pairs.py`).
+"""`python -m benchmarks.alarms [--wrong] [--pairs FILE] [--embedder NAME]`: how right the candidates of `contradictions()` and the warnings of writes are.
+
+The warnings are measured on plain pairs of sentences (`write_pairs/*.jsonl`): the first of each pair stands, the second is written with `warn=True`. Each
+pair has a scope of its own, then all are in one. The candidates are measured on labelled pairs with tags and fields (`alarm_pairs.py`).
 
 Each pair is told in a scope of its own, as of 1 and 30 January, so every candidate is an answer about one pair. Then all facts are told once more in one
 scope, where facts of many projects meet: there every candidate that is no pair labelled as contradicting is a false alarm.
@@ -7,9 +10,12 @@ scope, where facts of many projects meet: there every candidate that is no pair 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
 import graphstore
 from benchmarks.alarm_pairs import DISAGREE, NOTEBOOK, Fact, Labelled, pairs
@@ -17,6 +23,8 @@ from graphstore.store.links import Pair, Verdict
 from graphstore.values import sameness
 
 PRECISION = 0.9
+RECALL, FALSE_ALARMS = 0.7, 0.05  # of the warnings of writes
+PLAIN = Path(__file__).parent / "write_pairs"
 SHARED = 0.2  # the former rule: so much of their words in common
 
 
@@ -101,10 +109,91 @@ def line(name: str, told: list[Labelled], alarms: Iterable[int]) -> str:
     return f"| {name:<42} | {len(told):>5} | {len(true):>4} | {len(raised):>6} | {precision:>9.3f} | {recall:>6.3f} |"
 
 
+# ---- warnings of writes -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PlainPair:
+    """Two sentences, how they relate (`contrary`, `same`, `unrelated`, `compatible`), and whether the pair was held back while the rules were made."""
+
+    a: str
+    b: str
+    label: str
+    part: str = "dev"
+
+
+def plain_pairs(path: Path) -> list[PlainPair]:
+    """Read a file with a JSON object a line."""
+    return [PlainPair(**json.loads(row)) for row in path.read_text(encoding="utf-8").splitlines() if row]
+
+
+def warned(told: list[PlainPair], embedder: str | None, *, together: bool) -> list[tuple[bool, bool]]:
+    """For each pair: whether the second sentence is warned of as contrary, and as similar. `together`: all first sentences stand in one scope."""
+    found = []
+    with graphstore.open(":memory:", embedder=embedder) as store:
+        with store.transaction():
+            for number, pair in enumerate(told):
+                store.add_node("fact", {"says": pair.a}, id=f"a{number}", scope="" if together else f"pair {number}")
+        for number, pair in enumerate(told):
+            node = store.add_node(
+                "fact", {"says": pair.b}, id=f"b{number}", scope="" if together else f"pair {number}", warn=True
+            )
+            found.append((bool(node.maybe_contrary), bool(node.similar)))
+            if together:  # only the first sentences stand
+                store.retract(node.id, reason="measured")
+    return found
+
+
+def warnings(paths: list[Path], embedder: str | None, wrong: bool) -> bool:
+    """Print how right the warnings are; return True if the recall and the false alarms of every file are as wanted."""
+    met = True
+    print(f"warnings of writes, {f'with the embedder {embedder}' if embedder else 'without an embedder'}:")
+    for path in paths:
+        told = plain_pairs(path)
+        alone, together = (warned(told, embedder, together=each) for each in (False, True))
+        print(f"  {path.name}:")
+        for label in ("contrary", "compatible", "unrelated", "same"):
+            for part in sorted({pair.part for pair in told}):
+                chosen = [n for n, pair in enumerate(told) if (pair.label, pair.part) == (label, part)]
+                if chosen:
+                    alarms, alike, crowd = (
+                        sum(found[n][which] for n in chosen) for found, which in ((alone, 0), (alone, 1), (together, 0))
+                    )
+                    print(
+                        f"    {label:<10} {part:<5} {len(chosen):>4} pairs: {alarms:>3} contrary ({alarms / len(chosen):.1%}), "
+                        f"{alike:>3} similar; {crowd:>3} contrary to something when all stand in one scope"
+                    )
+        rates = {
+            label: sum(alone[n][0] for n, pair in enumerate(told) if pair.label == label)
+            / max(1, sum(pair.label == label for pair in told))
+            for label in ("contrary", "unrelated")
+        }
+        is_met = rates["contrary"] >= RECALL and rates["unrelated"] <= FALSE_ALARMS
+        met = met and is_met
+        print(
+            f"    contrary recall {rates['contrary']:.3f}, at least {RECALL} wanted; false alarms on unrelated writes {rates['unrelated']:.3f}, at most "
+            f"{FALSE_ALARMS} wanted: {'met' if is_met else 'MISSED'}"
+        )
+        for n, pair in enumerate(told) if wrong else ():
+            if alone[n][0] != (pair.label == "contrary") and pair.part != "held":
+                print(f"      {pair.label}: {pair.a} | {pair.b}")
+    return met
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.alarms", description=__doc__)
     parser.add_argument("--wrong", action="store_true", help="print each pair that is not as labelled")
+    parser.add_argument("--pairs", type=Path, action="append", help="measure the warnings on these files alone")
+    parser.add_argument("--embedder", help="the embedder of the store, such as wordllama")
     options = parser.parse_args()
+    are_met = warnings(options.pairs or sorted(PLAIN.glob("*.jsonl")), options.embedder, options.wrong)
+    if options.pairs:
+        return 0 if are_met else 1
+    return 0 if candidates(options.wrong) and are_met else 1
+
+
+def candidates(wrong: bool) -> bool:
+    """Print how right the candidates of `contradictions()` are; return True if they are as precise as wanted."""
     told = pairs()
     handed: list[list[Pair]] = []
     alarms = told_apart(told, handed)
@@ -133,14 +222,14 @@ def main() -> int:
             f"  {'contradict' if label else 'do not':<10}  {group:<34} {raised:>3} of {count:>3} raise an alarm"
         )
     count, right, others = told_together(told)
-    if options.wrong:
+    if wrong:
         for number, pair in enumerate(told):
             if (number in alarms) != pair.contradicts:
                 how = "missed" if pair.contradicts else "false alarm"
                 print(f"{how}: {pair.group}: {pair.older} | {pair.newer}")
         print("\n".join(f"false alarm in one scope: {each}" for each in others))
     right_ones, wrong_ones, planted = notebook()
-    if options.wrong:
+    if wrong:
         print(
             f"false alarms in the notebook: {wrong_ones}; missed: {set(DISAGREE) - {f'{b} {a}' for a, b in right_ones}}"
         )
@@ -162,7 +251,7 @@ def main() -> int:
     print(
         f"{len(told)} pairs, {true} true: precision {precision:.3f}, at least {PRECISION} wanted: {'met' if met else 'MISSED'}"
     )
-    return 0 if met else 1
+    return met
 
 
 if __name__ == "__main__":

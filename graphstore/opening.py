@@ -18,6 +18,7 @@ from graphstore.ledger.postgres_lines import is_postgres, refuse_postgres
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number
 from graphstore.values.period import TimeLike
+from graphstore.view.core_state import Core
 
 if TYPE_CHECKING:
     from graphstore.view.vector_search import Embedder
@@ -126,6 +127,16 @@ def _store_in(place: Folder, **options: Any) -> GraphStore:
     except BaseException:
         place.release()
         raise
+
+
+def _embedder(name: str) -> Embedder:
+    """Return the embedder with a name. Loads it when a store first needs it."""
+    from graphstore.memory import embedders
+
+    return embedders.ready(name)
+
+
+Core.embedder_of = staticmethod(_embedder)
 
 
 def _seconds(timeout: float) -> float:

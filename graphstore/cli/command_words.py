@@ -59,6 +59,7 @@ WORDS: dict[str, Help] = {
     "media_path": Help("The medium; hashed if it is there.", "FILE"),
     "members": Help("What is summed up.", "ID...", type="ids"),
     "metadata": Help("A JSON object."),
+    "warn": Help("Say also what stands already and says the same, or may contradict it."),
     "minor": Help("It says the same: what rests on it does not fall."),
     "most": Help("So many links of a kind from one segment."),
     "name": Help("The branch's name.", "NAME"),

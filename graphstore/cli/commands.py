@@ -247,8 +247,22 @@ def _context(asked: CommandRun) -> Any:
 
 def _add(asked: CommandRun) -> Any:
     node = asked.call()
-    asked.words = _node("confirmed" if asked.store.inspect(node.id).confirmations else "added")(asked, node)
+    word = "confirmed" if asked.store.inspect(node.id).confirmations else "added"
+    asked.words = _with_warnings(_node(word))(asked, node)
     return node
+
+
+def _with_warnings(show: Callable[[CommandRun, Any], str]) -> Callable[[CommandRun, Any], str]:
+    """Return a function that shows what was written, and below it what it repeats or may contradict."""
+
+    def shown(asked: CommandRun, done: Any) -> str:
+        if not hasattr(done, "maybe_contrary"):
+            return show(asked, done)
+        from graphstore.values.findings import warned_lines
+
+        return "\n".join([show(asked, done), *warned_lines(done.similar, done.maybe_contrary)])
+
+    return shown
 
 
 def _supersede(asked: CommandRun) -> Any:
@@ -705,7 +719,7 @@ _LISTED = (
         "type": Help("TEXT, AUDIO, IMAGE, SYSTEM, or another.", "TYPE"), "text": Help("What it says; may be empty beside a medium.", "TEXT"),
         "id": Help("Its id. [a new one]", type="text"), "authorized": Help("It was not authorized.", flag="--unauthorized"),
         "related_to": Help("What it is about (may be repeated).", "ID")}),
-    Command("memorize", WRITE, "Record messages, with the dates and tags in them.", "topics.memorize", _memorize, _memorized, without="kind", words={
+    Command("memorize", WRITE, "Record messages, with the dates and tags in them.", "topics.memorize", _memorize, _with_warnings(_memorized), without="kind", words={
         "messages": Help("Messages: a JSON list, or an object a line; - standard input.", "FILE", type="text"), "timezone": Help("")}),
     Command("resolve", WRITE, "Decide a contradiction.", "resolve", _resolve, places="one other", words={
         "one": Help("One of two that contradict each other.", "ONE", "", "id", True), "other": Help("The other.", "OTHER", "", "id", True),
@@ -794,7 +808,7 @@ _LISTED = (
             "file": Help("A session file of pi or Claude Code.", "FILE", type="file", is_required=True),
             "parent": Help("The file it was forked from.", type="file")}),
     # memory
-    Command("remember", MEMORY, "Keep a text in memory.", "memory.remember", _remember, _node("remembered"), words={
+    Command("remember", MEMORY, "Keep a text in memory.", "memory.remember", _remember, _with_warnings(_node("remembered")), words={
         "text": Help("What to keep in memory.", "TEXT"), "key": Help("The slot it is the value of: the one before ends."), "embedder": EMBEDDER}),
     Command("working", MEMORY, "The scratchpad of a user and thread, read or written.", "working.get", _working,
         _as_it_is(lambda found: "nothing" if found is None else found.text), _check_working, places="", words={

@@ -4,7 +4,7 @@ Of each: whether it reads or writes, what it is asked of, and its parameters as 
 """
 
 SIGNATURES: dict[str, tuple[str, str, str]] = {
-    "add_node": ("write", "store", "kind! content!:json id key text tags:many valid_from:time valid_to:time scope supersedes:many corrects:many derived_from:many reason source trigger=initial"),
+    "add_node": ("write", "store", "kind! content!:json id key text tags:many valid_from:time valid_to:time scope supersedes:many corrects:many derived_from:many reason source trigger=initial warn:bool"),
     "amend": ("write", "store", "id! patch!:json valid_from:time valid_to:time reason source if_number:int"),
     "branch": ("write", "store", "name! tx:time reason"),
     "branches": ("read", "store", ""),
@@ -38,7 +38,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "memobrain.import_messages": ("write", "store", "path!:path session timezone replay:bool"),
     "memory.embedding": ("read", "store", ""),
     "memory.index_soul": ("write", "store", "folder!:path user"),
-    "memory.remember": ("write", "store", "text! --layer! source user thread valid_from:time key tags:many metadata:json"),
+    "memory.remember": ("write", "store", "text! --layer! source user thread valid_from:time key tags:many metadata:json warn:bool"),
     "memory.stats": ("read", "store", ""),
     "merge": ("write", "store", "name! decide reason"),
     "otlp.import_otlp": ("write", "store", "source!:path"),

@@ -14,10 +14,11 @@ from pydantic import Field
 
 from graphstore.mcp.schemas import RARE
 from graphstore.values.content_diff import changed_fields
-from graphstore.values.findings import Chain, Change, Contradiction, words
+from graphstore.values.findings import Chain, Change, Contradiction, EarlierStatement, words
 from graphstore.values.models import Event, How, Json, Link, Node, Standing, Value, Version, in_words
 from graphstore.values.period import clocked, during, exactly, when
 from graphstore.values.text import because, line
+from graphstore.view.earlier import deciding
 from graphstore.view.view import View
 
 V = TypeVar("V", bound=Value)
@@ -593,19 +594,32 @@ class WriteAnswer(Answer):
         yield from super()._tail()
 
 
+class EarlierLine(EarlierStatement):
+    """A statement that stands and says what was just written (`of`), or something that may contradict it; `calls` are the tools that decide."""
+
+    def __str__(self) -> str:
+        unsure = " (unsure)" if self.unsure else ""
+        calls = f" — decide: {'; '.join(self.calls)}" if self.calls else ""
+        return f"{super().__str__()}{unsure}{calls}"
+
+
 class RememberAnswer(WriteAnswer):
-    """What `remember` or `amend` did: `new`, `revised`, `amended`, or `confirmed` (it was known already; nothing was added). `closed` is what it took the place of;
-    `conflicts` what stands and seems to disagree: decide with `supersede`, `retract`, or leave both."""
+    """What `remember` or `amend` did: `new`, `revised`, `amended`, or `confirmed` (it was known already; nothing was added). `closed` is what it took the place of,
+    `conflicts` what a link says it contradicts, `similar` what says the same already, `maybe_contrary` what seems to state another value for the same."""
 
     outcome: Literal["new", "confirmed", "revised", "amended"]
     thing: ThingLine
     closed: tuple[ThingLine, ...] = ()
     conflicts: tuple[ThingLine, ...] = ()
+    similar: tuple[EarlierLine, ...] = ()
+    maybe_contrary: tuple[EarlierLine, ...] = ()
     now_shaky: tuple[ThingLine, ...] = ()
 
     _listed = {
         "closed": "  took the place of ",
-        "conflicts": "  seems to disagree with ",
+        "conflicts": "  contradicts ",
+        "similar": "  already recorded: ",
+        "maybe_contrary": "  seems to contradict ",
         "now_shaky": "  rests on what changed and is shaky now: ",
     }
 
@@ -620,6 +634,8 @@ class RememberManyAnswer(WriteAnswer):
     confirmed: tuple[str, ...] = ()
     closed: tuple[ThingLine, ...] = ()
     conflicts: tuple[ThingLine, ...] = ()
+    similar: tuple[EarlierLine, ...] = ()
+    maybe_contrary: tuple[EarlierLine, ...] = ()
     now_shaky: tuple[ThingLine, ...] = ()
 
     _listed = RememberAnswer._listed
@@ -793,6 +809,19 @@ def thing(view: View, node: Node | Event) -> ThingLine:
 def things(view: View, nodes: Iterable[Node | Event]) -> list[ThingLine]:
     """Several of them."""
     return [thing(view, node) for node in nodes]
+
+
+def earlier_lines(found: Iterable[EarlierStatement], *, is_contrary: bool) -> tuple[EarlierLine, ...]:
+    """Warnings about a write, with the tools that decide."""
+    return tuple(
+        like(
+            EarlierLine,
+            each,
+            statement=line(each.statement, STATEMENT),
+            calls=deciding(each.of, each.id, is_contrary=is_contrary, as_tools=True),
+        )
+        for each in found
+    )
 
 
 def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:

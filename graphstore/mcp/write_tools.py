@@ -19,10 +19,11 @@ from graphstore.mcp.tooling import Tools, writing
 from graphstore.memory import recall
 from graphstore.store.store import Store
 from graphstore.values import sameness
-from graphstore.values.findings import Change, Inspection, Recorded
+from graphstore.values.findings import Change, Inspection, Recorded, WriteWarnings
 from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
+from graphstore.view.earlier import confirmed
 from graphstore.view.view import View
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
@@ -110,7 +111,7 @@ class WriteTools(Tools):
         known = None if revises is not None else self._known(new)
         with self.desk.writing() as written:
             node = self._write(new, known, revises, if_number)
-        return _remembered("new" if revises is None else "revised", node, before, written)
+        return _remembered("new" if revises is None else "revised", [node], before, written)[0]
 
     @writing()
     def remember_many(
@@ -125,13 +126,15 @@ class WriteTools(Tools):
         made = [self._given(number, each) for number, each in enumerate(statements, 1)]
         with self.desk.writing() as written:
             done = [self._write(new, known, None, None) for new, known in made]
-        told = [_remembered("new", node, before, written) for node in done]
+        told = _remembered("new", done, before, written)
         return written.answer(
             answers.RememberManyAnswer,
             things=tuple(each.thing for each in told),
             confirmed=tuple(each.thing.id for each in told if each.outcome == "confirmed"),
             closed=_once(thing for each in told for thing in each.closed),
             conflicts=_once(thing for each in told for thing in each.conflicts),
+            similar=tuple(line for each in told for line in each.similar),
+            maybe_contrary=tuple(line for each in told for line in each.maybe_contrary),
             now_shaky=_once(thing for each in told for thing in each.now_shaky),
         )
 
@@ -230,7 +233,7 @@ class WriteTools(Tools):
                 source=source,
                 if_number=if_number,
             )
-        return _remembered("amended", done, before, written)
+        return _remembered("amended", [done], before, written)[0]
 
     @writing("related_to")
     def record_event(
@@ -418,18 +421,18 @@ class WriteTools(Tools):
     ) -> answers.ResolveAnswer:
         """Decide which of two that contradict each other is right."""
         store = self.desk.store
-        found = [
-            each
-            for each in self.desk.view().contradictions(of=id)
-            if {each.source.id, each.target.id} == {id, other}
-        ]
-        if not found:
-            self.desk.view().inspect(id), self.desk.view().inspect(other)
+        view = self.desk.view()
+        view.inspect(id), view.inspect(other)
+        try:
+            found = view.contradiction(id, other)
+        except NotFoundError:
+            found = None
+        if found is None or found.settled:
             raise NotFoundError(
                 f"{id!r} and {other!r} do not contradict each other, or that is decided already."
             )
         with self.desk.writing() as written:
-            store.resolve(found[0], keep=keep, reason=reason)
+            store.resolve(found, keep=keep, reason=reason)
         fallen = () if keep == "both" else _shaken(written.view, other if keep == id else id)
         both = (written.thing(id), written.thing(other))
         return written.answer(answers.ResolveAnswer, kept=keep, things=both, now_shaky=tuple(fallen))
@@ -455,17 +458,30 @@ class WriteTools(Tools):
         )
 
 
-def _remembered(outcome: Any, node: Node, before: View, written: ToolWrite) -> answers.RememberAnswer:
-    """What was done; what was said before already was confirmed at most."""
+def _remembered(
+    outcome: Any, nodes: Sequence[Node], before: View, written: ToolWrite
+) -> list[answers.RememberAnswer]:
+    """What was done with each; what was said before already was confirmed at most."""
+    warned = written.view.warnings_of([node.id for node in nodes])
+    return [_remembered_one(outcome, *each, before, written) for each in zip(nodes, warned, strict=True)]
+
+
+def _remembered_one(
+    outcome: Any, node: Node, warned: WriteWarnings, before: View, written: ToolWrite
+) -> answers.RememberAnswer:
     view = written.view
     closed = _replaced(view, node.id, before.at.tx)
     found = view.inspect(node.id).node
+    is_new = node.recorded_at > before.at.tx
+    similar = warned.similar if is_new else (confirmed(node), *warned.similar)
     return written.answer(
         answers.RememberAnswer,
-        outcome=outcome if node.recorded_at > before.at.tx else "confirmed",
+        outcome=outcome if is_new else "confirmed",
         thing=thing(view, found),
         closed=tuple(map(written.thing, closed)),
         conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
+        similar=answers.earlier_lines(similar, is_contrary=False),
+        maybe_contrary=answers.earlier_lines(warned.maybe_contrary, is_contrary=True),
         now_shaky=tuple(_newly_shaken(view, before, [node.id, *closed])),
     )
 
@@ -532,10 +548,10 @@ def _says(node: Node, new: NewStatement) -> bool:
 
 
 def _conflicts(view: View, node: Node) -> list[answers.ThingLine]:
-    """What stands and contradicts a node, linked or suspected."""
+    """What stands and contradicts a node by a link."""
     if node.standing not in UPRIGHT:
         return []
-    found = view.contradictions(limit=_SHOWN, of=node.id)
+    found = view.contradictions(limit=_SHOWN, of=node.id, candidates=False)
     return things(view, [disagreement(each, node.id) for each in found])
 
 

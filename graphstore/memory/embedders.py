@@ -60,7 +60,7 @@ def set_embedder(store: Store, name: str | None) -> None:
     """
     before = list(store.setting(vector_search.EMBEDDER) or ())
     if name is not None:
-        _made(name)
+        ready(name)
     wanted = [] if name is None else [name, *(other for other in before if other != name)][:2]
     if wanted[:1] != before[:1]:
         store.keep_setting("set_embedder", vector_search.EMBEDDER, wanted)
@@ -91,24 +91,25 @@ def use(store: Store, embedder: str | Embedder) -> None:
     if isinstance(embedder, str) and (isinstance(store, registry.Elsewhere) or not store.read_only):
         set_embedder(store, embedder)
     else:
-        lend(store, _made(embedder) if isinstance(embedder, str) else embedder)
+        lend(store, ready(embedder) if isinstance(embedder, str) else embedder)
 
 
 def asked(view: Reader, text: str) -> QuestionMeaning:
     """Return the meaning of a text to the embedder of the view's store, if it has one. Call it before the store's lock is taken."""
     try:
-        return QuestionMeaning(vector_search.serving(view, _made), text)
+        return QuestionMeaning(vector_search.serving(view, ready), text)
     except GraphStoreError as error:
         return QuestionMeaning(None, text, str(error))
 
 
 def newest(view: Reader) -> Meanings | None:
     """Return the vectors of the store's newest embedder, also while the one before still serves."""
-    return vector_search.newest(view, _made)
+    return vector_search.newest(view, ready)
 
 
 @cache
-def _made(name: str) -> Embedder:
+def ready(name: str) -> Embedder:
+    """Return the embedder with a name, made once."""
     return named(name)
 
 

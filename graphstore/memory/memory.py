@@ -22,12 +22,14 @@ from graphstore.store.store import Store
 from graphstore.values import layers as tables
 from graphstore.values import sameness
 from graphstore.values.decay import Decay
+from graphstore.values.findings import WarnedNode
 from graphstore.values.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.layers import CHUNK, Layer
 from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import Instant, TimeLike, moment
 from graphstore.values.text import given_text
+from graphstore.view import earlier
 from graphstore.view.rows import Row
 from graphstore.view.sight import Sight
 from graphstore.view.vector_search import Embedder, Meanings, QuestionMeaning, brief
@@ -219,20 +221,23 @@ class Memory:
         key: str | None = None,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
-    ) -> Node:
+        warn: bool = False,
+    ) -> Node | WarnedNode:
         """Keep a text as a chunk of a layer, from `valid_from` (default: now) on. The same text from the same source is the same chunk.
 
-        With a `key` it is the value of that slot of the layer and the user: it supersedes the one before. Raises InvalidError for an unknown layer or a blank text.
+        With a `key` it is the value of that slot of the layer and the user: it supersedes the one before. `warn`: as of `add_node`. Raises InvalidError for an unknown layer or a blank text.
         """
         asked = {
             "text": text, "layer": layer, "source": source, "user": user, "thread": thread, "valid_from": valid_from,
             "key": key, "tags": tags, "metadata": metadata,
         }  # fmt: skip
-        return self._remember([_chunk(self._store, self.layers, asked)])[0]
+        return self._remember([_chunk(self._store, self.layers, asked)], warn)[0]
 
     @registry.method("memory", "write", lambda store: Memory(store))
-    def remember_many(self, chunks: Iterable[Mapping[str, Any]]) -> list[Node]:
-        """Keep many chunks in one transaction, all or none. Each is a mapping of what `remember` takes: `{"text": …, "layer": …}`."""
+    def remember_many(
+        self, chunks: Iterable[Mapping[str, Any]], *, warn: bool = False
+    ) -> list[Node | WarnedNode]:
+        """Keep many chunks in one transaction, all or none. Each is a mapping of what `remember` takes: `{"text": …, "layer": …}`. `warn`: as of `add_node`."""
         layers = self.layers
         checked = []
         for number, asked in enumerate(chunks):
@@ -240,18 +245,18 @@ class Memory:
                 checked.append(_chunk(self._store, layers, asked))
             except GraphStoreError as error:
                 raise type(error)(f"chunk {number}: {error}") from None
-        return self._remember(checked)
+        return self._remember(checked, warn)
 
-    def _remember(self, chunks: list[_CheckedChunk]) -> list[Node]:
+    def _remember(self, chunks: list[_CheckedChunk], warn: bool) -> list[Node | WarnedNode]:
         if not chunks:
             return []
         if self._meanings is not None:
             self._prepare(self._meanings, [chunk.text for chunk in chunks])
-        with self._store.verb():
-            nodes = [self._write(chunk) for chunk in chunks]
+        with self._store.verb() as work:
+            nodes: list[Node | WarnedNode] = [self._write(chunk) for chunk in chunks]
         if self._meanings is not None:
             self._meanings.settle()
-        return nodes
+        return [*earlier.warned(self._store, nodes, moment(work.tx))] if warn else nodes
 
     def _prepare(self, meanings: Meanings, texts: list[str]) -> None:
         """Embed the texts before anything is written. If the embedder fails, the texts are stored all the same and are found by their words."""

@@ -106,7 +106,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
 
 _READS = frozenset({
     "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "changes_to", "links_from", "backlinks_to", "link_history", "supersedes", "what_superseded",
-    "causes", "effects", "walk", "path", "paths", "grounds", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
+    "causes", "effects", "walk", "path", "paths", "grounds", "shaky", "contradictions", "contradiction", "warnings_of", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
     "query_tables", "recipe", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "without", "retention", "trust", "languages", "info", "refresh", "readers_of",

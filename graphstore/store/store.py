@@ -20,10 +20,11 @@ from graphstore.store import bulk, sweeping
 from graphstore.store.whole_store import WholeStore
 from graphstore.values import findings, fingerprints, inputs, words
 from graphstore.values.inputs import Thing, event_of, ids, printable, text_of
+from graphstore.values.findings import WarnedNode
 from graphstore.values.models import Link, Node
 from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
-from graphstore.view import working_sight
+from graphstore.view import earlier, working_sight
 from graphstore.view.core_state import Core
 from graphstore.view.view import Reader, View
 from graphstore.write import act as acts
@@ -100,11 +101,13 @@ class Store(WholeStore):
         reason: str | None = None,
         source: str | None = None,
         trigger: str = "initial",
-    ) -> Node:
+        warn: bool = False,
+    ) -> Node | WarnedNode:
         """Record something new, valid from `valid_from` (default: now) on. What it supersedes ends where it begins.
 
         With a `key` it is the value of that slot: it closes the value that holds there, and ends where the next one begins. The same value again (without
-        an `id`) confirms the existing node. Raises ConflictError when the id is known or the writer is trusted less than who recorded what it
+        an `id`) confirms the existing node. `warn`: return a node that has also what stands already and says the same (`similar`) or may contradict it
+        (`maybe_contrary`, see `warnings_of`); it is written in any case. Raises ConflictError when the id is known or the writer is trusted less than who recorded what it
         would close; InvalidError for bad input.
         """
         once = inputs.read_once
@@ -112,7 +115,13 @@ class Store(WholeStore):
             kind, content, id, key, text, tags, valid_from, valid_to, scope,
             once(supersedes), once(corrects), once(derived_from), reason, source, trigger,
         )  # fmt: skip
-        return self._perform(verb)
+        if not isinstance(warn, bool):
+            raise InvalidError.choice("warn", warn, (True, False))
+        if not warn:
+            return self._perform(verb)
+        with self.verb(is_narrow=True) as work:
+            node, tx = verb.perform(acts.Act(self._core, work)), moment(work.tx)
+        return earlier.warned(self, [node], tx)[0]
 
     def revise(
         self,

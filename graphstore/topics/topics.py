@@ -27,11 +27,13 @@ from graphstore.topics.strategies import (
     strategy_for,
     versioned_topics,
 )
+from graphstore.values.findings import EarlierStatement
 from graphstore.values.inputs import brief, optional_text, text_of, whole_number
 from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Json, Link, Node, Standing, Value
 from graphstore.values.period import BEGINNING, OPEN, end_moment, moment, when
 from graphstore.values.text import described, line
+from graphstore.view import earlier
 from graphstore.view.topic_rows import FoundBy, TopicRow, TopicRows
 from graphstore.view.view import Reader
 
@@ -146,11 +148,14 @@ class Timeline(Value):
 
 
 class Memorized(Value):
-    """What `memorize` wrote: a node for each message, the supersessions they stated, and remarks on what gave way or was taken as text."""
+    """What `memorize` wrote: a node for each message, the supersessions they stated, and remarks on what gave way or was taken as text. `similar` is what
+    says the same as a message already, `maybe_contrary` what may contradict one."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     remarks: tuple[str, ...]
+    similar: tuple[EarlierStatement, ...] = ()
+    maybe_contrary: tuple[EarlierStatement, ...] = ()
 
 
 class Settled(Value):
@@ -198,7 +203,7 @@ def memorize(
             notes.append(note_of(message, session, text_of("kind", kind)))
         except InvalidError as error:
             raise InvalidError(f"message {number}: {error}") from None
-    with store.verb():
+    with store.verb() as work:
         _refuse_unknown(store, notes)
         names = [note_down(store, note) for note in _named(store, notes)]
         links = [
@@ -210,7 +215,12 @@ def memorize(
     remarks = [
         f"message {number}: {remark}" for number, note in enumerate(notes, 1) for remark in note.remarks
     ]
-    return Memorized(nodes=tuple(nodes), links=tuple(links), remarks=tuple(remarks))
+    warned = earlier.warned(store, nodes, moment(work.tx))
+    return Memorized(
+        nodes=tuple(nodes), links=tuple(links), remarks=tuple(remarks),
+        similar=tuple(each for node in warned for each in node.similar),
+        maybe_contrary=tuple(each for node in warned for each in node.maybe_contrary),
+    )  # fmt: skip
 
 
 def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:

@@ -63,8 +63,10 @@ _STATUS = _set(
 """Tags that classify a statement and do not name a topic."""
 _FACTUAL = _set("fact evidence decision claim statement belief preference setting")
 """Kinds whose single words are values: a node of another kind may just have a name."""
-_UNASSERTED = _set("task plan question goal todo idea proposal hypothesis summary message chunk")
-"""Kinds for what is wanted, asked or summarized."""
+WANTED = _set("task plan question goal todo idea proposal hypothesis")
+"""Kinds for what is wanted or asked: two of them exclude nothing."""
+_UNASSERTED = WANTED | {"summary", "message", "chunk"}
+"""Kinds whose fields and tags say nothing about a subject."""
 
 
 _RECORDED = _set(
@@ -91,7 +93,7 @@ def assertions(
     topics = sorted({name for tag in tags if (name := topic_name(tag)) and name not in _STATUS})
     if kind not in _RECORDED:
         found += _of_fields(kind, content, topics)
-    said = _said(content, text)
+    said = prose(content, text)
     words = sentence(said) if topics or makes(said) else []
     made = making(words) if words else None
     told = list(frames(words)) if topics and words else []
@@ -234,7 +236,8 @@ def _flat(content: Mapping[str, Any], before: str = "", depth: int = 1) -> Itera
 # ---- sentences --------------------------------------------------------------------------------
 
 
-def _said(content: Mapping[str, Any], text: str | None) -> str:
+def told(content: Mapping[str, Any], text: str | None) -> str:
+    """Return what a description says in prose: its text, else the first text of its content that is prose; "" if there is none."""
     if text is not None and text.strip():
         return text
     found = (content.get(name) for name in _PROSE)

@@ -289,6 +289,49 @@ class Contradiction(Value):
     decision: str | None = None
 
 
+class EarlierStatement(Value):
+    """A statement that stands where the new one, `of`, was written, and that says the same or seems to state another value for the same subject.
+
+    `about` names what both speak of, `values` are the two values as written, that of the new statement first. `unsure`: the rules found it in the words
+    alone. `calls` are the calls that decide: they replace, correct or keep both.
+    """
+
+    of: str
+    id: str
+    kind: str
+    statement: str
+    who: str | None
+    recorded_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None
+    about: str | None = None
+    values: tuple[str, str] | None = None
+    unsure: bool = True
+    calls: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        by = f" by {self.who}" if self.who else ""
+        return f"{self.id}: {line(self.statement)} (recorded {when(self.recorded_at)}{by})"
+
+
+class WriteWarnings(Value):
+    """What stands and repeats (`similar`) or may contradict (`maybe_contrary`) a statement that was written. The statement is kept in any case."""
+
+    id: str
+    similar: tuple[EarlierStatement, ...] = ()
+    maybe_contrary: tuple[EarlierStatement, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(warned_lines(self.similar, self.maybe_contrary))
+
+
+class WarnedNode(Node):
+    """A node as written with `warn=True`, and what it repeats or may contradict."""
+
+    similar: tuple[EarlierStatement, ...] = ()
+    maybe_contrary: tuple[EarlierStatement, ...] = ()
+
+
 class Counterfact(Value):
     """What would be believed if some operations had never been recorded: how many were omitted, which could not be done without them, and the difference
     from what is believed to that. `by_effects`: whether some were done again by their effects alone, as release 0.1 recorded them."""
@@ -447,6 +490,19 @@ def words(thing: Node | Event | Version) -> str:
     if isinstance(thing, Event):
         return thing.description
     return described(thing.content, thing.text)
+
+
+def warned_lines(
+    similar: Sequence[EarlierStatement], maybe_contrary: Sequence[EarlierStatement]
+) -> list[str]:
+    """Return the warnings about a write in words: a line for each earlier statement, and one for each call that decides."""
+    found = []
+    for begins, earlier in (("already recorded", similar), ("seems to contradict", maybe_contrary)):
+        for each in earlier:
+            unsure = ", unsure" if each.unsure else ""
+            found.append(f"{begins}{unsure}: {each}")
+            found += [f"  {call}" for call in each.calls]
+    return found
 
 
 def manner(step: Step) -> str:

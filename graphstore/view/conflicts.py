@@ -7,14 +7,24 @@ before it in its group, so the cost grows linearly. Nothing is decided automatic
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
 from graphstore.errors import NotFoundError
 from graphstore.search.asserted import ShortAssertion, read
 from graphstore.values import sameness
-from graphstore.values.assertions import DECISION, RECORDS, Assertion, about, different, disagreement
+from graphstore.values.assertions import (
+    DECISION,
+    RECORDS,
+    WANTED,
+    Assertion,
+    about,
+    different,
+    disagreement,
+    prose,
+)
+from graphstore.values.contrary import Comparison, compare
 from graphstore.values.findings import Contradiction
 from graphstore.values.inputs import whole_number
 from graphstore.values.keys import topic_name, version_of
@@ -32,6 +42,8 @@ _TAGGED = 100  # nodes with its key or a tag of it that are compared for one thi
 _CONTRADICTS = frozenset({"contradicts"})
 
 Pairs = set[tuple[int, int]]
+Meaning = Callable[[str, str], float | None]
+"""Returns how near the meanings of two texts are, None where there is no embedder."""
 
 
 # ---- reading ----------------------------------------------------------------------------------
@@ -44,7 +56,7 @@ def contradictions(
     limit = whole_number("limit", limit)
     found: Iterator[Contradiction] = iter(_explicit(sight, settled, of))
     if candidates:
-        among = None if of is None else {of, *_near(sight, of)}
+        among = None if of is None else {of, *near(sight, of, _NEAREST, sight.index.kind[of])}
         found = chain(found, _candidates(sight, among, of))
     return list(islice(found, limit))
 
@@ -61,13 +73,14 @@ def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contra
     return [each for each in found if settled or not each.settled]
 
 
-def between(sight: Sight, one: int, other: int) -> Contradiction:
-    """Return the contradiction of two things: by the newest link between them, else as candidates."""
+def between(sight: Sight, one: int, other: int, meaning: Meaning) -> Contradiction:
+    """Return the contradiction of two things: by the newest link between them, else as candidates, else by their words and their meaning."""
     index = sight.index
     rows = rows_between(sight, one, other)
     if rows:
         return of_link(sight, max(rows, key=sight.link_order))
     found = next(_candidates(sight, {one, other}), None) if one != other else None
+    found = _suspected(sight, one, other, meaning) if found is None and one != other else found
     if found is not None:
         return found
     names = f"{index.names[one]!r} and {index.names[other]!r}"
@@ -214,8 +227,8 @@ def _candidate(sight: Sight, newer: int, older: int) -> Iterator[Contradiction]:
         )
 
 
-def _near(sight: Sight, ent: int) -> Iterator[int]:
-    """Yield the things that may have the same subject as a thing: those with its key or its tags, and those nearest in words."""
+def near(sight: Sight, ent: int, most: int, kind: str | None) -> Iterator[int]:
+    """Yield the things that may have the same subject as a thing: those with its key or its tags, and the `most` of a kind (None: of any) nearest in words."""
     index, core = sight.index, sight.core
     row = sight.find(ent)
     if row < 0 or not is_stated(sight, ent):
@@ -231,10 +244,45 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
         tagged = sight.tagged_versions(topic_name(tag))
         yield from (index.v_ent[ver] for ver in tagged[-_TAGGED:])
     words = sameness.statement(body["content"], body.get("text"))
-    found = sight.found(
-        words, _NEAREST, frozenset({index.kind[ent]}), seen=lambda each: index.scope[each] == scope
-    )
+    kinds = frozenset[str]() if kind is None else frozenset({kind})
+    found = sight.found(words, most, kinds, seen=lambda each: index.scope[each] == scope)
     yield from (each for each, _ in found.matches)
+
+
+def compared(sight: Sight, one: int, other: int, meaning: float | None = None) -> Comparison | None:
+    """Return how the statements of two rows relate: by what they assert, else by their words. None if they say different things.
+
+    `meaning`: how near their meanings are, if the store has an embedder.
+    """
+    ent, core = sight.index.r_ent, sight.core
+    first, second = sight.body_of(one), sight.body_of(other)
+    if sameness.alike(first["content"], second["content"]) and sameness.same(
+        statement(sight, one), statement(sight, other)
+    ):
+        return Comparison("same", sure=True)
+    says = disagreement(read(core, one), read(core, other)) or disagreement(read(core, other), read(core, one))
+    if says is not None:
+        return Comparison("contrary", about(says.of), sure=True)
+    found = compare(prose(first["content"], first.get("text")), prose(second["content"], second.get("text")), meaning)
+    is_asserted = WANTED.isdisjoint({sight.index.kind[ent[one]], sight.index.kind[ent[other]]})
+    return found if found is None or found.verdict != "contrary" or is_asserted else None
+
+
+def _suspected(sight: Sight, one: int, other: int, meaning: Meaning) -> Contradiction | None:
+    """Return the contradiction of two things that their words alone suggest."""
+    index = sight.index
+    index.read_things([one, other])
+    rows = sorted((row for row in map(sight.find, (one, other)) if row >= 0), key=lambda row: age(sight, row))
+    if len(rows) < 2 or index.scope[one] != index.scope[other] or not (is_stated(sight, one) and is_stated(sight, other)):
+        return None
+    older, newer = rows
+    found = compared(sight, newer, older, meaning(statement(sight, newer), statement(sight, older)))
+    if found is None or found.verdict != "contrary" or are_linked(sight, one, other):
+        return None
+    return Contradiction(
+        link=None, source=sight.thing(index.r_ent[newer]), target=sight.thing(index.r_ent[older]), settled=False,
+        about=found.about, overlap=sameness.overlap(statement(sight, newer), statement(sight, older)),
+    )  # fmt: skip
 
 
 # ---- helpers of other modules -----------------------------------------------------------------

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from graphstore.errors import InvalidError
 from graphstore.read import settings, working_set
@@ -70,6 +70,7 @@ class Core(Source):
     worker: int = 0  # the thread of that transaction
     in_verb: bool = False  # True while one of its verbs runs
     shown: RowsShown | None = None  # the rows it shows to its own reads
+    embedder_of: ClassVar[Callable[[str], Any] | None] = None  # makes an embedder from its name
 
     @cached_property
     def kinds(self) -> KnownKinds:

@@ -415,6 +415,29 @@ def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
     return min(found, key=Meanings.lacking) if found else None
 
 
+def ready(view: Reader) -> Meanings | None:
+    """Return the vectors to compare with, None without an embedder, for one that cannot be made here, and in an open transaction, whose texts have none."""
+    core = view._core
+    if core.is_worker or core.embedder_of is None or not embedders(view):
+        return None
+    try:
+        return serving(view, core.embedder_of)
+    except GraphStoreError:
+        return None
+
+
+def cosine(view: Reader, one: str, other: str) -> float | None:
+    """Return how near the meanings of two texts are, None if nothing can tell."""
+    meanings = ready(view)
+    if meanings is None:
+        return None
+    try:
+        first, second = meanings.vectors([one, other])
+    except Exception:  # an embedder that fails is no obstacle
+        return None
+    return float(first @ second)
+
+
 def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meanings:
     """Return the vectors of an embedder by its name, or of the lent one."""
     kept: dict[str, Meanings] = view._core.meanings

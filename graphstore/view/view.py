@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.errors import InvalidError
@@ -26,6 +27,7 @@ from graphstore.read import (
 from graphstore.read.points import Point
 from graphstore.values import coordinates
 from graphstore.values.gc_pause import no_collecting
+from graphstore.values.inputs import ids as given_ids
 from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snapshot, Version
 from graphstore.values.painter import Painted
 from graphstore.values.period import OPEN, Instant, Period, TimeLike, exactly, instant, moment
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         Shaky,
         Supersession,
         ViewDiff,
+        WriteWarnings,
     )
     from graphstore.view.rows import Row
     from graphstore.view.sight import Core, Sight
@@ -499,10 +502,23 @@ class Reader(Painted):
                 sight, settled=settled, candidates=candidates, limit=limit, of=ent
             )
 
+    def warnings_of(self, ids: Iterable[str] | str) -> list[WriteWarnings]:
+        """What stands when these things hold and says the same (`similar`) or may contradict them (`maybe_contrary`), one answer for each id, as a
+        write with `warn=True` returns it. Compared are the things of the same scope that share the key, a tag or words, and those nearest in meaning
+        where the store has an embedder. Raises NotFoundError for an unknown id.
+        """
+        from graphstore.view import earlier
+
+        return earlier.warnings_of(self, given_ids("ids", ids))
+
     def contradiction(self, one: str, other: str) -> Contradiction:
-        """The contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""
+        """The contradiction between two things, decided or not. Two that are no candidates are compared by their words, as `warnings_of` does. Raises
+        NotFoundError when no link records one and they do not seem to disagree."""
+        from graphstore.view import vector_search
+
         with self.reading() as sight:
-            return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
+            meaning = partial(vector_search.cosine, self)
+            return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0], meaning)
 
     # ------------------------------------------------------------------ the graph
 
