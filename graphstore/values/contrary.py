@@ -20,9 +20,12 @@ Verdict = Literal["same", "near", "contrary"]
 CLOSE_MEANING = 0.8
 """Cosine of the vectors of two sentences from which on they may differ in more words and still be about the same."""
 _CLAUSES = 4  # clauses of a statement that are compared
+_READ, _LONGEST = 2_000, 400  # characters of a statement and of a clause that are read
 _CACHED = 1 << 12  # statements whose clauses are cached
+_PHRASE = 2  # words of a value
 _PREFIX = 4  # letters: a word this long equals a longer one that begins with it (repo, repository)
-_COVERED = 0.6  # the part of the shorter clause that both must have in common
+_OTHERWISE = 3  # words in which two clauses about the same may differ besides, on both sides together
+_MEASURED = frozenset({"quantity", "date", "clock", "period"})
 _SPLIT = re.compile(r"[.!;?\n]+(?=\s|\Z)|,?\s+but\s+")
 
 
@@ -35,7 +38,7 @@ def _roots(text: str) -> frozenset[str]:
 
 
 _NEGATIONS = _set(
-    "no not never none nobody nothing neither nor nowhere cannot without hardly dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt "
+    "no not non never none nobody nothing neither nor nowhere cannot without hardly dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt "
     "wouldnt hasnt havent hadnt mustnt neednt не нет ни никогда никто ничего без нельзя"
 )
 _NEGATIVE = _set(
@@ -65,6 +68,10 @@ _OPPOSITES = {
     for word in side.split(",")
 }
 """Words that exclude each other, as (group, side). Unlike those of `_NEGATIVE` they say nothing without the opposite."""
+_UNPAIRED = _set(
+    "before after above over below under beneath first last final up upper down lower minimum min least maximum max most more fewer less high low higher lower start starts "
+    "begin begins end ends stop stops always often usually frequently early late old new"
+)
 _ALL = _set("all every everyone everybody anyone anybody any each whoever все любой каждый")
 _LIGHT = _roots(
     "a an the this that these those it its we us our i my me you your he his him she her they their them there here of to in on at by for from with about as into onto than "
@@ -73,9 +80,9 @@ _LIGHT = _roots(
     "happen happens occur occurs last lasts cost costs charge charges stay stays remain remains live lives lived store stored stores locate located host hosted hosts place places base "
     "based sit sits lie lies reside resides know known call called name named say says tell told want wants ask asks prefer like send sends sent allow allows serve serves "
     "amount equal equals mean means become becomes change changed limit limited per now currently today actually really usually normally generally always exactly approximately "
-    "about roughly around nearly officially please remember note current total overall value number count time period default setting only own new every all each any everyone "
+    "about roughly around nearly officially please remember note current total overall value number count time period default setting only own every all each any everyone "
     "everybody anyone anybody what who which when where whose one ones way thing things exist exists available possible longer yet ever still already far back both size length "
-    "rate hour hours who's version database server team repo e.g etc up out who because until till since during while "
+    "rate hour hours version switched turned e.g etc up out who because until till since during while "
     "это есть и в на с по за для из о не наш наша наше наши мы он она они"
 )
 _COPULAS = _set("is are was were be been = : это remains became becomes")
@@ -95,6 +102,10 @@ _ADDITIVE = _roots(
 """Verbs of which a subject may have several objects, so another object is no other value."""
 _DETERMINERS = _set("the our my your his her their its this наш наша")
 _INDEFINITE = _set("a an one another some")
+_ADMITTING = _set("open available closed")
+"""What may be so on several days."""
+_DENYING = _set("un in im ir dis non")
+_PRONOUNS = _set("we i you they")
 _FORMERLY = _set("formerly previously once former used раньше прежде")
 
 
@@ -106,7 +117,6 @@ class Clause(NamedTuple):
     verb_word: str
     after_verb: str  # the word after it
     denied: bool
-    sides: dict[int, tuple[int, str]]  # the side taken in each group of opposites, with the word
     words: frozenset[str]
     text: str
 
@@ -155,12 +165,12 @@ def compare(one: str, other: str, meaning: float | None = None) -> Comparison | 
 @lru_cache(_CACHED)
 def clauses(statement: str) -> tuple[Clause, ...]:
     """Return the first clauses of a statement, without questions."""
-    parts, start = [], 0
+    statement, parts, start = statement[:_READ], [], 0
     for split in _SPLIT.finditer(statement):
         parts.append(statement[start : split.start()] + ("?" if "?" in split[0] else ""))
         start = split.end()
     parts.append(statement[start:])
-    asserted = (part.strip() for part in parts if part.strip() and not part.endswith("?"))
+    asserted = (part.strip() for part in parts if part.strip() and not part.endswith("?") and len(part) <= _LONGEST)
     return tuple(each for part in list(asserted)[:_CLAUSES] if (each := _clause(part)).content or each.words)
 
 
@@ -168,36 +178,39 @@ def _clause(text: str) -> Clause:
     found = pieces(text)
     verb = _verb_of(found)
     at = found[verb].at if 0 <= verb < len(found) else -1
-    content, sides, denied = [], dict[int, tuple[int, str]](), False
+    content, denied = [], False
     for place, piece in enumerate(found):
         lower = piece.raw.lower().replace("'", "")
-        is_qualifier = place < verb and place + 1 < verb and found[place + 1].sort == "word"
-        if lower in _NEGATIONS:
-            denied = not denied
-        elif is_qualifier and (lower in _NEGATIVE or lower in _OPPOSITES):
+        is_qualifier = place + 1 < verb and found[place + 1].sort == "word"
+        if piece.sort != "word" or (piece.key not in _LIGHT and lower in _OPPOSITES):
             content.append(piece)
-        elif lower in _NEGATIVE:
+        elif lower in _NEGATIONS:
             denied = not denied
-        elif lower in _OPPOSITES:
-            group, sign = _OPPOSITES[lower]
-            sides[group] = (sign, piece.raw)
-        elif lower not in _POSITIVE and not (piece.sort == "word" and piece.key in _LIGHT):
+        elif lower in _NEGATIVE and not is_qualifier:
+            denied = not denied
+        elif (lower not in _POSITIVE or is_qualifier) and piece.key not in _LIGHT and lower not in (":", "="):
             content.append(piece)
     words = frozenset(piece.raw.lower() for piece in found)
     verb_word = found[verb].raw.lower() if at >= 0 else ""
     after = found[verb + 1].raw.lower() if at >= 0 and verb + 1 < len(found) else ""
-    return Clause(tuple(content), at, verb_word, after, denied, sides, words, text)
+    return Clause(tuple(content), at, verb_word, after, denied, words, text)
 
 
 def _verb_of(found: Sequence[Piece]) -> int:
     """Return the place of the main verb, -1 if none is recognized."""
     for place, piece in enumerate(found):
-        if place and piece.raw.lower().replace("'", "") in _STATES:
+        lower, last = piece.raw.lower().replace("'", ""), found[place - 1].raw.lower()
+        if place and lower in _STATES and (last not in _DETERMINERS or lower in _COPULAS):
             return place
     for place, piece in enumerate(found):
         lower, last = piece.raw.lower(), found[place - 1].raw.lower()
+        if place and last in _PRONOUNS:
+            return place
         is_form = piece.sort == "word" and (lower.endswith("ed") or (lower.endswith("s") and not lower.endswith("ss")))
-        if place and is_form and not last.endswith("s") and last not in _DETERMINERS and piece.key not in _LIGHT:
+        if place and is_form and not last.endswith("s") and last not in _DETERMINERS and (piece.key not in _LIGHT or piece.key in _ADDITIVE):
+            return place
+    for place, piece in enumerate(found):
+        if place and piece.sort == "word" and piece.key in _ADDITIVE | _UNIQUE and found[place - 1].raw.lower() not in _DETERMINERS:
             return place
     return -1
 
@@ -225,6 +238,8 @@ def _matches(one: Piece, other: Piece) -> bool:
         return equal(one, other)
     first, second = (root(piece.raw.lower().removesuffix("'s")) for piece in (one, other))
     short, long = sorted((first, second), key=len)
+    if (side := _side(one)) is not None and side == _side(other):
+        return True
     return first == second or (len(short) >= _PREFIX and long.startswith(short))
 
 
@@ -233,16 +248,17 @@ def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
     if (one.words & _FORMERLY) != (other.words & _FORMERLY):
         return None
     pairs, left, right = _exclusive(aligned)
+    left, right = (_without_classifiers(rest, [pair[n] for pair in pairs]) for n, rest in enumerate((left, right)))
     conflicts = [Conflict(first.sort, first.raw, second.raw) for first, second in pairs]
     conflicts += _opposed(one, other)
     if not conflicts:
-        word = _other_word(aligned, left, right, meaning)
+        word = _other_words(aligned, left, right, meaning)
         if word is None:
             return _agreeing(aligned, left, right)
         conflicts, left, right = [word], (), ()
-    if len(conflicts) > 1 or not _about_the_same(aligned, len(pairs), left, right, meaning):
+    if len(conflicts) > 1 or not _about_the_same(aligned, conflicts[0], left, right, meaning):
         return None
-    if pairs and not _holds_one(aligned, *pairs[0]):
+    if pairs and (not _holds_one(aligned, *pairs[0]) or _count_others(*pairs[0], left, right)):
         return None
     about = " ".join(first.raw for first, _ in aligned.shared)
     sure = not left and not right
@@ -252,18 +268,70 @@ def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
 _Pair = tuple[Piece, Piece]
 
 
+def _without_classifiers(rest: Iterable[Piece], values: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Return what is left without the words beside a value that only say what it is: `the Postgres database`, `IP 10.0.4.1`."""
+    return tuple(
+        piece
+        for piece in rest
+        if not any(
+            (piece.at == value.at + 1 and value.sort in ("code", "name")) or (piece.at == value.at - 1 and value.sort == "code")
+            for value in values
+        )
+    )
+
+
 def _exclusive(aligned: _Alignment) -> tuple[list[_Pair], tuple[Piece, ...], tuple[Piece, ...]]:
     """Return the pairs of left values that exclude each other, and what else is left of both. A capital at the beginning may be of a name."""
     left, right = list(aligned.left), list(aligned.right)
     pairs: list[_Pair] = []
-    for first in aligned.left:
-        for second in right:
-            if comparable(first, second) or _may_be_names(first, second):
+    for excludes in (_are_opposite, _are_values, _are_names, _may_be_names):
+        for first in tuple(left):
+            second = next((each for each in right if excludes(first, each)), None)
+            if second is not None:
                 pairs.append((first, second))
                 left.remove(first)
                 right.remove(second)
-                break
-    return pairs, tuple(left), tuple(right)
+    return pairs, tuple(filter(_counts, left)), tuple(filter(_counts, right))
+
+
+def _counts(piece: Piece) -> bool:
+    """Return True if a piece that only one clause has may narrow its subject: not `before`, `over`, `most` without their opposite."""
+    return piece.raw.lower() not in _UNPAIRED
+
+
+def _side(piece: Piece) -> tuple[int, int] | None:
+    return _OPPOSITES.get(piece.raw.lower()) if piece.sort == "word" else None
+
+
+def _are_opposite(one: Piece, other: Piece) -> bool:
+    if one.sort == other.sort == "word" and _denies(one.raw.lower(), other.raw.lower()):
+        return True
+    first, second = _side(one), _side(other)
+    return first is not None and second is not None and first[0] == second[0] and first[1] != second[1]
+
+
+def _denies(one: str, other: str) -> bool:
+    """Return True if one word is the other with a prefix that denies it: unpaid, paid."""
+    short, long = sorted((one, other), key=len)
+    return long.endswith(short) and long.removesuffix(short) in _DENYING
+
+
+def _are_values(one: Piece, other: Piece) -> bool:
+    return one.sort == other.sort and comparable(one, other)
+
+
+def _are_names(one: Piece, other: Piece) -> bool:
+    return comparable(one, other) and _place(one) == _place(other)
+
+
+def _count_others(one: Piece, other: Piece, left: Sequence[Piece], right: Sequence[Piece]) -> bool:
+    """Return True if two numbers count different things: `3 docks`, `2 forklifts`; or one counts and the other measures: `two doses`, `4 degrees`."""
+    counted = [
+        "count" in dict(number.value) and any(piece.at == number.at + 1 for piece in rest)
+        for number, rest in ((one, left), (other, right))
+    ]
+    are_counts = all("count" in dict(number.value) for number in (one, other))
+    return all(counted) if are_counts else any(counted)
 
 
 def _may_be_names(one: Piece, other: Piece) -> bool:
@@ -274,9 +342,6 @@ def _may_be_names(one: Piece, other: Piece) -> bool:
 def _opposed(one: Clause, other: Clause) -> Iterator[Conflict]:
     if one.denied != other.denied:
         yield Conflict("denial", one.text, other.text)
-    for group, (side, word) in one.sides.items():
-        if group in other.sides and other.sides[group][0] != side:
-            yield Conflict("opposite", word, other.sides[group][1])
     if ("only" in one.words) != ("only" in other.words):
         limited, open = (one, other) if "only" in one.words else (other, one)
         if open.words & _ALL and not limited.words & _ALL:
@@ -287,39 +352,59 @@ def _opposed(one: Clause, other: Clause) -> Iterator[Conflict]:
 
 
 def _about_the_same(
-    aligned: _Alignment, pairs: int, left: Sequence[Piece], right: Sequence[Piece], meaning: float | None
+    aligned: _Alignment, conflict: Conflict, left: Sequence[Piece], right: Sequence[Piece], meaning: float | None
 ) -> bool:
-    """Return True if two clauses with one difference speak of one subject: what is left besides is on one side alone, and no qualifier."""
-    shared = len(aligned.shared)
-    shorter = min(len(aligned.one.content), len(aligned.other.content)) - pairs
-    is_near = meaning is not None and meaning >= CLOSE_MEANING
-    if not shared or shared < _COVERED * shorter:
+    """Return True if two clauses with one difference speak of one subject: what is left besides is little, and no qualifier."""
+    one, other = aligned.one, aligned.other
+    is_same_verb = one.verb_word not in _COPULAS and bool(one.verb_word) and root(one.verb_word) == root(other.verb_word)
+    shared = len(aligned.shared) + (is_same_verb and root(one.verb_word) in _LIGHT)
+    if not shared:
         return False
-    if left and right:
-        return is_near or (shared >= 3 and len(left) == len(right) == 1)
-    extra, side = (left, aligned.one) if left else (right, aligned.other)
-    if len(extra) > shared + 1 and not is_near:
-        return False
-    return is_near or not any(_narrows(piece, side, aligned) for piece in extra)
+    if meaning is not None and meaning >= CLOSE_MEANING:
+        return True
+    if not left or not right:
+        return len(left) + len(right) <= shared + (shared > 1) and not _narrow(left, right, aligned, conflict)
+    is_same_place = left[0].before == right[0].before and left[0].before not in _STATES
+    are_plain = all(piece.sort not in ("name", "code") for piece in (*left, *right))
+    most = 2 * shared if conflict.sort in _MEASURED else shared
+    return are_plain and len(left) + len(right) <= min(most, _OTHERWISE) and not is_same_place and not _narrow(left, right, aligned, conflict)
+
+
+def _narrow(left: Sequence[Piece], right: Sequence[Piece], aligned: _Alignment, conflict: Conflict) -> bool:
+    """Return True if a piece that is left narrows the subject of its clause. What is said of all is contradicted by an exception."""
+    sides = ((left, aligned.one, aligned.other), (right, aligned.other, aligned.one))
+    return any(
+        _narrows(piece, clause, aligned)
+        for pieces, clause, opposite in sides
+        if not (conflict.sort == "denial" and opposite.words & _ALL)
+        for piece in pieces
+    )
 
 
 def _narrows(piece: Piece, side: Clause, aligned: _Alignment) -> bool:
-    """Return True if a piece stands before a noun of the subject that both have: `return flight` is another flight."""
+    """Return True if a piece stands before a noun of the subject that both have (`return flight`), or after its owner (`Bea's sister`)."""
     if side.verb < 0 or piece.at >= side.verb or piece.sort not in ("word", "name"):
         return False
-    heads = [first if side is aligned.one else second for first, second in aligned.shared]
-    return any(head.at == piece.at + 1 and head.sort == "word" for head in heads)
+    heads = [(one, other) if side is aligned.one else (other, one) for one, other in aligned.shared]
+    return any(
+        (piece.at + 1 == head.at < side.verb and head.sort == "word")
+        or (head.at == piece.at - 1 and head.raw.endswith("'s") and not match.raw.endswith("'s"))
+        for head, match in heads
+    )
 
 
 def _holds_one(aligned: _Alignment, one: Piece, other: Piece) -> bool:
     """Return True if the subject holds one value at a time where the two differ. A value in the subject names it, and differs with it."""
     first, second = aligned.one, aligned.other
     before = (_in_subject(first, one), _in_subject(second, other))
+    if _are_opposite(one, other):
+        return not all(before)
     if one.sort in ("name", "word") or other.sort == "name":
         return _names_differ(aligned, before)
     verbs = {root(first.verb_word), root(second.verb_word)}
     if one.sort == "date":
-        return not all(before) and not verbs <= _ADDITIVE
+        is_listed = _ADMITTING & first.words & second.words and "weekday" in dict(one.value)
+        return not all(before) and not verbs <= _ADDITIVE and not is_listed
     if one.sort == "code" or _is_label(one) or _is_label(other):
         return not any(before)
     return True
@@ -349,20 +434,25 @@ def _names_differ(aligned: _Alignment, before: tuple[bool, bool]) -> bool:
     return not (one.after_verb in _INDEFINITE and other.after_verb in _INDEFINITE)
 
 
-def _other_word(
+def _other_words(
     aligned: _Alignment, left: Sequence[Piece], right: Sequence[Piece], meaning: float | None
 ) -> Conflict | None:
-    """Return the two plain words in which clauses that are else alike differ, after the verb and at the same place."""
-    if len(left) != 1 or len(right) != 1 or {left[0].sort, right[0].sort} != {"word"}:
+    """Return the words in which two clauses that are else alike differ, after the verb and at the same place."""
+    if not 0 < len(left) <= _PHRASE or not 0 < len(right) <= _PHRASE:
         return None
-    one, other = left[0], right[0]
-    before = (_in_subject(aligned.one, one), _in_subject(aligned.other, other))
-    is_same_place = one.before == other.before
-    needed = 2 if meaning is not None and meaning >= CLOSE_MEANING else 3
+    are_phrases = all(last.at - first.at < _PHRASE for first, *_, last in ((*left, left[-1]), (*right, right[-1])))
+    needed = 1 if meaning is not None and meaning >= CLOSE_MEANING else 2
     verbs = {root(clause.verb_word) for clause in (aligned.one, aligned.other)}
-    if any(before) or not is_same_place or len(aligned.shared) < needed or verbs <= _ADDITIVE:
+    in_subject = _in_subject(aligned.one, left[0]) or _in_subject(aligned.other, right[0])
+    if in_subject or not are_phrases or len(aligned.shared) < needed or verbs & _ADDITIVE:
         return None
-    return Conflict("word", one.raw, other.raw)
+    if _place(left[0]) != _place(right[0]):
+        return None
+    return Conflict("word", *(" ".join(piece.raw for piece in rest) for rest in (left, right)))
+
+
+def _place(piece: Piece) -> str:
+    return "the" if piece.before in _DETERMINERS | _INDEFINITE else "is" if piece.before in _COPULAS else piece.before
 
 
 def _agreeing(aligned: _Alignment, left: Sequence[Piece], right: Sequence[Piece]) -> Comparison | None:

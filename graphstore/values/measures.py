@@ -18,6 +18,11 @@ DAY_SECONDS = 86_400
 
 _CACHED = 1 << 15  # words whose roots are cached
 _HALF_DAY = 720  # minutes
+_MONTH_SECONDS, _MONTHS_DIFFER = 2_400_000, 0.02
+_ROUNDED = 0.1  # the part by which a number that is `about` so much may differ
+_ABOUT = frozenset({"about", "roughly", "around", "approximately", "nearly", "almost", "circa"})
+_NO_MEASURE = frozenset({"half", "about"})
+"""Parts of a value that say how exact it is."""
 _LONGEST = 60  # tokens of a sentence that is read
 
 
@@ -36,7 +41,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     for dimension, groups in {
         "time": "0.001:ms,millisecond,milliseconds 1:s,sec,secs,second,seconds,секунда,секунды,секунд 60:min,mins,minute,minutes,минута,минуты,минут "
         "3600:h,hr,hrs,hour,hours,час,часа,часов 86400:day,days,день,дня,дней,сутки,суток 604800:week,weeks,неделя,недели,недель "
-        "2592000:month,months,месяц,месяца,месяцев 7776000:quarter,quarters 31536000:year,years,год,года,лет",
+        "2628000:month,months,месяц,месяца,месяцев 7884000:quarter,quarters 31536000:year,years,год,года,лет",
         "bytes": "1:byte,bytes 1e3:kb,kilobyte,kilobytes,kib 1e6:mb,megabyte,megabytes,mib 1e9:gb,gigabyte,gigabytes,gib 1e12:tb,terabyte,terabytes,tib",
         "length": "0.001:mm,millimetres,millimeters 0.01:cm,centimetres,centimeters 1:m,metre,metres,meter,meters 1000:km,kilometre,kilometres,kilometer,kilometers "
         "1609.344:mile,miles 0.3048:ft,foot,feet 0.0254:inch,inches",
@@ -71,7 +76,7 @@ _MONTHS = _table(
 _SHORT_MONTHS = _set("may mar sun sat wed mon dec jan")  # also words: they count as dates when written as names
 _REPEATED = {
     "hourly": 3600, "daily": DAY_SECONDS, "nightly": DAY_SECONDS, "weekly": 604800, "fortnightly": 1209600, "biweekly": 1209600,
-    "monthly": 2592000, "quarterly": 7776000, "yearly": 31536000, "annually": 31536000, "annual": 31536000,
+    "monthly": 2628000, "quarterly": 7884000, "yearly": 31536000, "annually": 31536000, "annual": 31536000,
 }  # fmt: skip
 _TIMES = {"once": 1, "twice": 2, "thrice": 3}
 _EACH = _set("a an per each every")
@@ -83,11 +88,23 @@ _RELATED = _set("week month year quarter weekend night")
 _TOKEN = re.compile(
     r"(?P<iso>\d{4}-\d{2}-\d{2})(?!\d)|(?P<monthyear>\d{1,2}/\d{4})(?!\d)"
     r"|(?P<clock>\d{1,2}:\d{2}(?:\s?[aApP]\.?[mM]\b\.?)?|\d{1,2}\s?[aApP]\.?[mM]\b\.?)"
-    r"|(?P<code>\d+(?:\.\d+){2,}|[^\W\d_]+(?:[-_/.]?[^\W_]+)*[-_/.]?\d[\w.-]*\w|[^\W\d_]\d+|[^\W_]+(?:_[^\W_]+)+|[\w.+-]+@[\w.-]+\w|\w+://\S+|#[\w-]+)"
+    r"|(?P<code>\d+(?:\.\d+){2,}|(?=[^\W\d_][^\W\d]{0,40}[-/.]{0,1}\d)[^\W_](?:[-_/.]?[^\W_]){1,60}|[^\W_]{1,60}(?:_[^\W_]{1,60}){1,8}|[^\W\d_]{2,40}-[^\W\d_]\b|#[\w-]{1,60})"
     r"|(?P<number>(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"|(?P<word>[^\W\d_]+(?:['’.][^\W\d_]+)*)|(?P<mark>[$€£₽%=:]|°C?)"
 )
-_SPEED = re.compile(r"\bkm/h\b|\bkilomet(?:er|re)s? (?:per|an) hour\b", re.IGNORECASE)
+_PHRASES = [
+    (re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE), meant)
+    for phrase, meant in (
+        (r"km/h|kilomet(?:er|re)s? (?:per|an) hour", "kmh"),
+        (r"(?:(?:is|are|stays?|remains?) open|opens?) (?:until|till)", "closes at"),
+        ("out of (?:order|service)", "broken"),
+        ("(?:switched|turned|shut) (?:off|down)", "disabled"),
+        ("(?:switched|turned) on", "enabled"),
+        ("no longer", "not"),
+        ("can't stand|cannot stand|hates?", "does not like"),
+    )
+]
+"""Phrases that are read as one word."""
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z][A-Z]")
 
 
@@ -122,12 +139,14 @@ def root(word: str) -> str:
 
 def pieces(sentence: str) -> list[Piece]:
     """Return the pieces of a sentence in order. A longer sentence than `_LONGEST` tokens has none."""
-    plain = _SPEED.sub("kmh", sentence.replace("’", "'").replace("−", "-").replace("ё", "е"))
+    plain = sentence.replace("’", "'").replace("−", "-").replace("ё", "е")
+    for phrase, meant in _PHRASES:
+        plain = phrase.sub(meant, plain)
     tokens = []
     for found in _TOKEN.finditer(plain):
         group = found.lastgroup or "word"
         group = "ordinal" if found["ordinal"] else group
-        tokens.append(_Token(group, found[0], found[0].lower()))
+        tokens.append(_Token(group, found[0], found[0].lower().removesuffix("'s").removesuffix("s'")))
     if len(tokens) > _LONGEST:
         return []
     return list(_joined(_read(tokens)))
@@ -160,6 +179,8 @@ def _value_of(
     sort: Sort, tokens: Sequence[_Token], at: int, used: int, **value: float | str
 ) -> tuple[Piece, int]:
     raw = " ".join(token.raw for token in tokens[at : at + used])
+    if sort == "quantity" and _lower(tokens, at - 1) in _ABOUT:
+        value["about"] = 1
     key = f"{sort} {' '.join(value)}"
     return Piece(sort, key, tuple(value.items()), raw, at, _lower(tokens, at - 1)), used
 
@@ -185,11 +206,13 @@ def _clock(tokens: Sequence[_Token], at: int, before: str) -> _Found:
             part = 30 if token.lower == "half" else 15
             minutes = int(hour) * 60 + (part if _lower(tokens, at + 1) == "past" else -part)
             return _value_of("clock", tokens, at, 3, minute=minutes % _HALF_DAY, half=1)
-    hour = number(token) if before in ("at", "until", "till") and token.group != "ordinal" else None
     after = _lower(tokens, at + 1)
+    is_range = (after in ("to", "-") or before == "to") and any(each.lower == "hours" for each in tokens[:at])
+    is_clock = is_range or before in ("at", "by", "until", "till")
+    hour = number(token) if is_clock and token.group != "ordinal" else None
     if hour is None or not 0 < hour <= 24 or hour % 1 or after in _UNITS or after in _SCALES:
         return None
-    if at + 1 < len(tokens) and after not in ("on", "in", "and", "to", "every", "each", "sharp", "o'clock") and after not in _WEEKDAYS:
+    if not is_range and at + 1 < len(tokens) and after not in ("on", "in", "and", "to", "every", "each", "sharp", "o'clock") and after not in _WEEKDAYS:
         return None
     return _clock_value(tokens, at, 1, int(hour), 0, "")
 
@@ -335,10 +358,11 @@ def _word(tokens: Sequence[_Token], at: int, before: str) -> Piece | None:
         return Piece("word", token.raw, (), token.raw, at, before) if token.raw in ":=" else None
     if token.group in ("code", "ordinal"):
         return Piece("code", token.lower, (("code", token.lower),), token.raw, at, before, not at)
-    lower = token.lower.removesuffix("'s").removesuffix("s'")
-    is_name = bool(_HUMP.search(token.raw)) or (at > 0 and token.raw[0].isupper() and before not in (":", "="))
+    opens = not at or before in (":", "=")
+    is_name = bool(_HUMP.search(token.raw)) or (not opens and token.raw[0].isupper())
     sort: Sort = "name" if is_name else "word"
-    return Piece(sort, root(lower), (("name", lower),) if is_name else (), token.raw, at, before, not at)
+    named = (("name", token.lower),) if is_name else ()
+    return Piece(sort, root(token.lower), named, token.raw, at, before, opens)
 
 
 def _joined(found: Iterator[Piece]) -> Iterator[Piece]:
@@ -367,7 +391,7 @@ def equal(one: Piece, other: Piece) -> bool:
     if one.sort == "code":
         return one.key == other.key
     first, second = dict(one.value), dict(other.value)
-    common = (first.keys() & second.keys()) - {"half"}
+    common = (first.keys() & second.keys()) - _NO_MEASURE
     return bool(common) and all(_near(first, second, name) for name in common)
 
 
@@ -377,13 +401,18 @@ def _near(one: dict[str, float | str], other: dict[str, float | str], name: str)
         return first == second
     if name == "minute" and ("half" in one or "half" in other):
         return first % _HALF_DAY == second % _HALF_DAY
-    return abs(first - second) <= 1e-9 * max(abs(first), abs(second))
+    largest = max(abs(first), abs(second))
+    is_long = name in ("time", "seconds") and largest >= _MONTH_SECONDS  # months differ in length
+    part = _ROUNDED if "about" in one or "about" in other else _MONTHS_DIFFER if is_long else 1e-9
+    return abs(first - second) <= part * largest
 
 
 def comparable(one: Piece, other: Piece) -> bool:
     """Return True if two values are of one sort and measure the same, so that they may exclude each other."""
+    if {one.sort, other.sort} <= {"name", "code"}:
+        return True
     if one.sort != other.sort or one.sort == "word":
         return False
-    if one.sort in ("name", "code"):
-        return True
-    return bool((dict(one.value).keys() & dict(other.value).keys()) - {"half", "currency"})
+    first, second = dict(one.value), dict(other.value)
+    is_bare = one.sort == "quantity" and ({"count"} in (first.keys() - _NO_MEASURE, second.keys() - _NO_MEASURE))
+    return is_bare or bool((first.keys() & second.keys()) - _NO_MEASURE - {"currency"})
