@@ -116,7 +116,7 @@ class Store(WholeStore):
             once(supersedes), once(corrects), once(derived_from), reason, source, trigger,
         )  # fmt: skip
         if not isinstance(warn, bool):
-            raise InvalidError.choice("warn", warn, (True, False))
+            raise InvalidError(f"warn must be True or False, got {warn!r}.")
         if not warn:
             return self._perform(verb)
         with self.verb(is_narrow=True) as work:

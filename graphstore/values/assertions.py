@@ -236,7 +236,7 @@ def _flat(content: Mapping[str, Any], before: str = "", depth: int = 1) -> Itera
 # ---- sentences --------------------------------------------------------------------------------
 
 
-def told(content: Mapping[str, Any], text: str | None) -> str:
+def prose(content: Mapping[str, Any], text: str | None) -> str:
     """Return what a description says in prose: its text, else the first text of its content that is prose; "" if there is none."""
     if text is not None and text.strip():
         return text
