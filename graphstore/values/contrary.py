@@ -162,6 +162,12 @@ def compare(one: str, other: str, meaning: float | None = None) -> Comparison | 
     return found[0] if found and many == 1 else None
 
 
+def without_measures(statement: str) -> str:
+    """Return the words by which to search for statements about the same: without numbers and dates, which others need not have."""
+    kept = [piece.raw for clause in clauses(statement) for piece in clause.content if piece.sort not in _MEASURED]
+    return " ".join(kept) or statement
+
+
 @lru_cache(_CACHED)
 def clauses(statement: str) -> tuple[Clause, ...]:
     """Return the first clauses of a statement, without questions."""

@@ -24,11 +24,11 @@ from graphstore.values.assertions import (
     disagreement,
     prose,
 )
-from graphstore.values.contrary import Comparison, compare
+from graphstore.values.contrary import Comparison, compare, without_measures
 from graphstore.values.findings import Contradiction
 from graphstore.values.inputs import whole_number
 from graphstore.values.keys import topic_name, version_of
-from graphstore.values.models import UPRIGHT
+from graphstore.values.models import UPRIGHT, Json
 from graphstore.values.period import Instant, exactly
 from graphstore.view.rows import NumberedRows
 from graphstore.view.sight import Sight
@@ -37,6 +37,7 @@ BOTH = "both"
 BEFORE = 10
 """The largest number of older statements of its group, newest first, with which a statement makes candidates."""
 _NEAREST = 10  # search results compared for one thing
+_PART_OF_BEST = 0.2  # of the score of the best match: what matches less shares common words alone
 _TAGGED = 100  # nodes with its key or a tag of it that are compared for one thing
 
 _CONTRADICTS = frozenset({"contradicts"})
@@ -243,29 +244,43 @@ def near(sight: Sight, ent: int, most: int, kind: str | None) -> Iterator[int]:
     for tag in body.get("tags", ()):
         tagged = sight.tagged_versions(topic_name(tag))
         yield from (index.v_ent[ver] for ver in tagged[-_TAGGED:])
-    words = sameness.statement(body["content"], body.get("text"))
+    words = without_measures(sameness.statement(body["content"], body.get("text")))
     kinds = frozenset[str]() if kind is None else frozenset({kind})
     found = sight.found(words, most, kinds, seen=lambda each: index.scope[each] == scope)
-    yield from (each for each, _ in found.matches)
+    least = found.matches[0][1] * _PART_OF_BEST if found.matches else 0
+    yield from (each for each, score in found.matches if score >= least)
 
 
-def compared(sight: Sight, one: int, other: int, meaning: float | None = None) -> Comparison | None:
-    """Return how the statements of two rows relate: by what they assert, else by their words. None if they say different things.
+class Stated(NamedTuple):
+    """What a row states: its content, its whole statement, its prose, what it asserts, and whether it is asserted and not wanted or asked."""
+
+    content: Json
+    statement: str
+    prose: str
+    assertions: list[Assertion]
+    is_asserted: bool
+
+
+def stated(sight: Sight, row: int) -> Stated:
+    """Return what a row states."""
+    body, kind = sight.body_of(row), sight.index.kind[sight.index.r_ent[row]]
+    content, text = body["content"], body.get("text")
+    return Stated(content, sameness.statement(content, text), prose(content, text), read(sight.core, row), kind not in WANTED)
+
+
+def compared(one: Stated, other: Stated, meaning: float | None = None) -> Comparison | None:
+    """Return how two things relate: by what they assert, else by their words. None if they say different things.
 
     `meaning`: how near their meanings are, if the store has an embedder.
     """
-    ent, core = sight.index.r_ent, sight.core
-    first, second = sight.body_of(one), sight.body_of(other)
-    if sameness.alike(first["content"], second["content"]) and sameness.same(
-        statement(sight, one), statement(sight, other)
-    ):
+    if sameness.same(one.statement, other.statement) and sameness.alike(one.content, other.content):
         return Comparison("same", sure=True)
-    says = disagreement(read(core, one), read(core, other)) or disagreement(read(core, other), read(core, one))
+    says = disagreement(one.assertions, other.assertions) or disagreement(other.assertions, one.assertions)
     if says is not None:
         return Comparison("contrary", about(says.of), sure=True)
-    found = compare(prose(first["content"], first.get("text")), prose(second["content"], second.get("text")), meaning)
-    is_asserted = WANTED.isdisjoint({sight.index.kind[ent[one]], sight.index.kind[ent[other]]})
-    return found if found is None or found.verdict != "contrary" or is_asserted else None
+    found = compare(one.prose, other.prose, meaning)
+    is_refused = found is not None and found.verdict == "contrary" and not (one.is_asserted and other.is_asserted)
+    return None if is_refused else found
 
 
 def _suspected(sight: Sight, one: int, other: int, meaning: Meaning) -> Contradiction | None:
@@ -276,12 +291,13 @@ def _suspected(sight: Sight, one: int, other: int, meaning: Meaning) -> Contradi
     if len(rows) < 2 or index.scope[one] != index.scope[other] or not (is_stated(sight, one) and is_stated(sight, other)):
         return None
     older, newer = rows
-    found = compared(sight, newer, older, meaning(statement(sight, newer), statement(sight, older)))
+    new, old = stated(sight, newer), stated(sight, older)
+    found = compared(new, old, meaning(new.statement, old.statement))
     if found is None or found.verdict != "contrary" or are_linked(sight, one, other):
         return None
     return Contradiction(
         link=None, source=sight.thing(index.r_ent[newer]), target=sight.thing(index.r_ent[older]), settled=False,
-        about=found.about, overlap=sameness.overlap(statement(sight, newer), statement(sight, older)),
+        about=found.about, overlap=sameness.overlap(new.statement, old.statement),
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from graphstore.view.view import Reader
 
 MOST = 10
 """The largest number of warnings of each sort for one statement."""
-_NEAREST = 20  # statements compared with one, by words; as many by meaning
+_NEAREST = 12  # statements compared with one, by words; as many by meaning
 
 
 def warnings_of(view: Reader, ids: Sequence[str]) -> list[WriteWarnings]:
@@ -83,11 +83,12 @@ def _related(sight: Sight, node: Node, meaning: QuestionMeaning | None) -> Itera
     nearest = {} if meaning is None else meaning.nearest(sight, _NEAREST, wanted=lambda each: each == scope)
     others = list(dict.fromkeys(chain(conflicts.near(sight, ent, _NEAREST, None), nearest)))
     index.read_things(others)
+    new = conflicts.stated(sight, row)
     for other in others:
         there = sight.find(other)
         if other == ent or there < 0 or index.scope[other] != scope or not conflicts.is_stated(sight, other):
             continue
-        compared = conflicts.compared(sight, row, there, nearest.get(other))
+        compared = conflicts.compared(new, conflicts.stated(sight, there), nearest.get(other))
         if compared is not None and not conflicts.are_linked(sight, ent, other):
             thing = sight.thing(other)
             assert isinstance(thing, Node)

@@ -95,7 +95,55 @@ def test_what_seems_to_disagree_is_told(ana):
     ana.ask("remember", statement="the cache holds 100 entries", id="hundred", tags=["cache"])
     found = ana.ask("remember", statement="the cache holds 200 entries", tags=["cache"])
 
-    assert ("new", ["hundred"]) == (found["outcome"], [each["id"] for each in found["conflicts"]])
+    assert ("new", ["hundred"]) == (found["outcome"], [each["id"] for each in found["maybe_contrary"]])
+    ana.ask("link", source=found["thing"]["id"], kind="contradicts", target="hundred")
+    again = ana.ask("remember", statement="the cache holds 200 entries")
+    assert (["hundred"], []) == ([each["id"] for each in again["conflicts"]], again["maybe_contrary"])
+
+
+def test_a_statement_is_warned_of_without_tags_and_each_warning_has_the_tools_that_decide(ana, store, clock):
+    ana.ask("remember", statement="Log files are kept for 90 days", id="ninety")
+    clock.move(days=1)
+    found = ana.ask("remember", statement="Log files are kept for 30 days", id="thirty")
+
+    (warned,) = found["maybe_contrary"]
+    assert ("ninety", "ana", ["30 days", "90 days"], []) == (warned["id"], warned["who"], warned["values"], found["similar"])
+    assert [
+        "supersede(old='ninety', by='thirty', reason='…')",
+        "link(source='thirty', kind='corrects', target='ninety', reason='…')",
+        "resolve(id='thirty', other='ninety', keep='both', reason='…')",
+    ] == warned["calls"]
+    ana.ask("resolve", id="thirty", other="ninety", keep="both", reason="two sorts of logs")
+    assert [] == ana.ask("remember", statement="Log files are kept for 30 days")["maybe_contrary"]
+
+
+def test_the_same_again_is_similar_to_what_is_there(ana, clock):
+    ana.ask("remember", statement="The film lasts 2 hours", id="film")
+    clock.move(days=1)
+    again = ana.ask("remember", statement="the film lasts 2 hours")
+    other = ana.ask("remember", statement="The film lasts 120 minutes", id="minutes")
+
+    assert ("confirmed", ["film"]) == (again["outcome"], [each["id"] for each in again["similar"]])
+    assert ("new", [("minutes", "film", "ana")]) == (
+        other["outcome"], [(each["of"], each["id"], each["who"]) for each in other["similar"]],
+    )  # fmt: skip
+
+
+def test_several_statements_are_warned_of_in_one_answer(ana):
+    ana.ask("remember", statement="Log files are kept for 90 days", id="ninety")
+    found = ana.ask(
+        "remember_many",
+        statements=[
+            {"statement": "Log files are kept for 30 days", "id": "thirty"},
+            {"statement": "The cat sleeps", "id": "cat"},
+            {"statement": "log files are kept for 90 days!", "id": "again"},
+        ],
+    )
+
+    assert [("again", "ninety")] == [(each["of"], each["id"]) for each in found["similar"]]
+    assert {("thirty", "ninety"), ("thirty", "again"), ("again", "thirty")} == {
+        (each["of"], each["id"]) for each in found["maybe_contrary"]
+    }
 
 
 def test_what_it_rests_on_is_linked(ana, store):

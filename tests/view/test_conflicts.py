@@ -138,13 +138,15 @@ def test_a_candidate_of_a_tag_is_of_the_same_kind_and_says_another_value(store, 
         ("порт сервиса оплаты — 80", "порт сервиса оплаты — 81"),
     ],
 )
-def test_shared_words_alone_make_no_candidate(store, clock, one, other):
+def test_words_alone_make_no_listed_candidate_but_two_can_be_compared(store, clock, one, other):
     store.add_node("fact", {}, id="one", text=one)
     clock.move(days=1)
     store.add_node("fact", {}, id="other", text=other)
+    store.add_node("fact", {}, id="cat", text="the cat sleeps")
     assert [] == store.contradictions()
+    assert [("other", "one")] == pairs([store.contradiction("one", "other")])
     with pytest.raises(NotFoundError, match="no contradicts link"):
-        store.contradiction("one", "other")
+        store.contradiction("one", "cat")
 
     clock.move(days=1)
     for name, text in (("one", one), ("other", other)):
