@@ -133,10 +133,16 @@ def warned(told: list[PlainPair], embedder: str | None, *, together: bool) -> li
     with graphstore.open(":memory:", embedder=embedder) as store:
         with store.transaction():
             for number, pair in enumerate(told):
-                store.add_node("fact", {"says": pair.a}, id=f"a{number}", scope="" if together else f"pair {number}")
+                store.add_node(
+                    "fact", {"says": pair.a}, id=f"a{number}", scope="" if together else f"pair {number}"
+                )
         for number, pair in enumerate(told):
             node = store.add_node(
-                "fact", {"says": pair.b}, id=f"b{number}", scope="" if together else f"pair {number}", warn=True
+                "fact",
+                {"says": pair.b},
+                id=f"b{number}",
+                scope="" if together else f"pair {number}",
+                warn=True,
             )
             found.append((bool(node.maybe_contrary), bool(node.similar)))
             if together:  # only the first sentences stand
@@ -157,7 +163,8 @@ def warnings(paths: list[Path], embedder: str | None, wrong: bool) -> bool:
                 chosen = [n for n, pair in enumerate(told) if (pair.label, pair.part) == (label, part)]
                 if chosen:
                     alarms, alike, crowd = (
-                        sum(found[n][which] for n in chosen) for found, which in ((alone, 0), (alone, 1), (together, 0))
+                        sum(found[n][which] for n in chosen)
+                        for found, which in ((alone, 0), (alone, 1), (together, 0))
                     )
                     print(
                         f"    {label:<10} {part:<5} {len(chosen):>4} pairs: {alarms:>3} contrary ({alarms / len(chosen):.1%}), "
@@ -183,7 +190,9 @@ def warnings(paths: list[Path], embedder: str | None, wrong: bool) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.alarms", description=__doc__)
     parser.add_argument("--wrong", action="store_true", help="print each pair that is not as labelled")
-    parser.add_argument("--pairs", type=Path, action="append", help="measure the warnings on these files alone")
+    parser.add_argument(
+        "--pairs", type=Path, action="append", help="measure the warnings on these files alone"
+    )
     parser.add_argument("--embedder", help="the embedder of the store, such as wordllama")
     options = parser.parse_args()
     are_met = warnings(options.pairs or sorted(PLAIN.glob("*.jsonl")), options.embedder, options.wrong)

@@ -19,8 +19,8 @@ from graphstore.read import happened
 from graphstore.store import bulk, sweeping
 from graphstore.store.whole_store import WholeStore
 from graphstore.values import findings, fingerprints, inputs, words
-from graphstore.values.inputs import Thing, event_of, ids, printable, text_of
 from graphstore.values.findings import WarnedNode
+from graphstore.values.inputs import Thing, event_of, ids, printable, text_of
 from graphstore.values.models import Link, Node
 from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind

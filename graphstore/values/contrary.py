@@ -17,7 +17,7 @@ from graphstore.values.measures import Piece, comparable, equal, pieces, root
 
 Verdict = Literal["same", "near", "contrary"]
 
-CLOSE_MEANING = 0.8
+CLOSE_MEANING = 0.75
 """Cosine of the vectors of two sentences from which on they may differ in more words and still be about the same."""
 _CLAUSES = 4  # clauses of a statement that are compared
 _READ, _LONGEST = 2_000, 400  # characters of a statement and of a clause that are read
@@ -93,7 +93,9 @@ _STATES = _COPULAS | _set(
     "prefer prefers like likes want wants speak speaks drink drinks eat eats store stores send sends serve serves contain contains include includes exclude excludes get gets "
     "meet meets arrive arrives leave leaves join joined make makes seat seats carry carries"
 )
-_UNIQUE = _roots("own lead head chair run manage maintain direct command found invent discover write author win host review teach coach captain approve")
+_UNIQUE = _roots(
+    "own lead head chair run manage maintain direct command found invent discover write author win host review teach coach captain approve"
+)
 """Verbs that one person does at a time: another subject is another value."""
 _ADDITIVE = _roots(
     "use like love know speak support visit depend read meet integrate require include contain have buy bring offer provide need want enjoy own attend accept play cover list "
@@ -164,7 +166,9 @@ def compare(one: str, other: str, meaning: float | None = None) -> Comparison | 
 
 def without_measures(statement: str) -> str:
     """Return the words by which to search for statements about the same: without numbers and dates, which others need not have."""
-    kept = [piece.raw for clause in clauses(statement) for piece in clause.content if piece.sort not in _MEASURED]
+    kept = [
+        piece.raw for clause in clauses(statement) for piece in clause.content if piece.sort not in _MEASURED
+    ]
     return " ".join(kept) or statement
 
 
@@ -176,7 +180,9 @@ def clauses(statement: str) -> tuple[Clause, ...]:
         parts.append(statement[start : split.start()] + ("?" if "?" in split[0] else ""))
         start = split.end()
     parts.append(statement[start:])
-    asserted = (part.strip() for part in parts if part.strip() and not part.endswith("?") and len(part) <= _LONGEST)
+    asserted = (
+        part.strip() for part in parts if part.strip() and not part.endswith("?") and len(part) <= _LONGEST
+    )
     return tuple(each for part in list(asserted)[:_CLAUSES] if (each := _clause(part)).content or each.words)
 
 
@@ -190,9 +196,7 @@ def _clause(text: str) -> Clause:
         is_qualifier = place + 1 < verb and found[place + 1].sort == "word"
         if piece.sort != "word" or (piece.key not in _LIGHT and lower in _OPPOSITES):
             content.append(piece)
-        elif lower in _NEGATIONS:
-            denied = not denied
-        elif lower in _NEGATIVE and not is_qualifier:
+        elif lower in _NEGATIONS or (lower in _NEGATIVE and not is_qualifier):
             denied = not denied
         elif (lower not in _POSITIVE or is_qualifier) and piece.key not in _LIGHT and lower not in (":", "="):
             content.append(piece)
@@ -212,11 +216,24 @@ def _verb_of(found: Sequence[Piece]) -> int:
         lower, last = piece.raw.lower(), found[place - 1].raw.lower()
         if place and last in _PRONOUNS:
             return place
-        is_form = piece.sort == "word" and (lower.endswith("ed") or (lower.endswith("s") and not lower.endswith("ss")))
-        if place and is_form and not last.endswith("s") and last not in _DETERMINERS and (piece.key not in _LIGHT or piece.key in _ADDITIVE):
+        is_form = piece.sort == "word" and (
+            lower.endswith("ed") or (lower.endswith("s") and not lower.endswith("ss"))
+        )
+        if (
+            place
+            and is_form
+            and not last.endswith("s")
+            and last not in _DETERMINERS
+            and (piece.key not in _LIGHT or piece.key in _ADDITIVE)
+        ):
             return place
     for place, piece in enumerate(found):
-        if place and piece.sort == "word" and piece.key in _ADDITIVE | _UNIQUE and found[place - 1].raw.lower() not in _DETERMINERS:
+        if (
+            place
+            and piece.sort == "word"
+            and piece.key in _ADDITIVE | _UNIQUE
+            and found[place - 1].raw.lower() not in _DETERMINERS
+        ):
             return place
     return -1
 
@@ -254,7 +271,9 @@ def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
     if (one.words & _FORMERLY) != (other.words & _FORMERLY):
         return None
     pairs, left, right = _exclusive(aligned)
-    left, right = (_without_classifiers(rest, [pair[n] for pair in pairs]) for n, rest in enumerate((left, right)))
+    left, right = (
+        _without_classifiers(rest, [pair[n] for pair in pairs]) for n, rest in enumerate((left, right))
+    )
     conflicts = [Conflict(first.sort, first.raw, second.raw) for first, second in pairs]
     conflicts += _opposed(one, other)
     if not conflicts:
@@ -280,7 +299,8 @@ def _without_classifiers(rest: Iterable[Piece], values: Sequence[Piece]) -> tupl
         piece
         for piece in rest
         if not any(
-            (piece.at == value.at + 1 and value.sort in ("code", "name")) or (piece.at == value.at - 1 and value.sort == "code")
+            (piece.at == value.at + 1 and value.sort in ("code", "name"))
+            or (piece.at == value.at - 1 and value.sort == "code")
             for value in values
         )
     )
@@ -341,7 +361,10 @@ def _count_others(one: Piece, other: Piece, left: Sequence[Piece], right: Sequen
 
 
 def _may_be_names(one: Piece, other: Piece) -> bool:
-    sorts = {"name" if piece.sort == "word" and piece.opens and piece.raw[:1].isupper() else piece.sort for piece in (one, other)}
+    sorts = {
+        "name" if piece.sort == "word" and piece.opens and piece.raw[:1].isupper() else piece.sort
+        for piece in (one, other)
+    }
     return sorts == {"name"}
 
 
@@ -358,22 +381,30 @@ def _opposed(one: Clause, other: Clause) -> Iterator[Conflict]:
 
 
 def _about_the_same(
-    aligned: _Alignment, conflict: Conflict, left: Sequence[Piece], right: Sequence[Piece], meaning: float | None
+    aligned: _Alignment,
+    conflict: Conflict,
+    left: Sequence[Piece],
+    right: Sequence[Piece],
+    meaning: float | None,
 ) -> bool:
     """Return True if two clauses with one difference speak of one subject: what is left besides is little, and no qualifier."""
     one, other = aligned.one, aligned.other
-    is_same_verb = one.verb_word not in _COPULAS and bool(one.verb_word) and root(one.verb_word) == root(other.verb_word)
+    is_same_verb = (
+        one.verb_word not in _COPULAS and bool(one.verb_word) and root(one.verb_word) == root(other.verb_word)
+    )
     shared = len(aligned.shared) + (is_same_verb and root(one.verb_word) in _LIGHT)
     if not shared:
         return False
-    if meaning is not None and meaning >= CLOSE_MEANING:
-        return True
+    if _narrow(left, right, aligned, conflict):
+        return False
+    is_near = meaning is not None and meaning >= CLOSE_MEANING
+    many = len(left) + len(right)
     if not left or not right:
-        return len(left) + len(right) <= shared + (shared > 1) and not _narrow(left, right, aligned, conflict)
+        return is_near or many <= shared + (shared > 1)
     is_same_place = left[0].before == right[0].before and left[0].before not in _STATES
     are_plain = all(piece.sort not in ("name", "code") for piece in (*left, *right))
-    most = 2 * shared if conflict.sort in _MEASURED else shared
-    return are_plain and len(left) + len(right) <= min(most, _OTHERWISE) and not is_same_place and not _narrow(left, right, aligned, conflict)
+    most = 2 * shared if is_near or conflict.sort in _MEASURED else shared
+    return are_plain and many <= min(most, _OTHERWISE + is_near * _OTHERWISE) and not is_same_place
 
 
 def _narrow(left: Sequence[Piece], right: Sequence[Piece], aligned: _Alignment, conflict: Conflict) -> bool:
@@ -423,7 +454,9 @@ def _in_subject(clause: Clause, piece: Piece) -> bool:
 def _is_label(piece: Piece) -> bool:
     """Return True if a number names what is before it, as in `room 4`."""
     is_count = piece.sort == "quantity" and piece.value[0][0] == "count"
-    return is_count and bool(piece.before) and root(piece.before) not in _LIGHT and piece.before not in _STATES
+    return (
+        is_count and bool(piece.before) and root(piece.before) not in _LIGHT and piece.before not in _STATES
+    )
 
 
 def _names_differ(aligned: _Alignment, before: tuple[bool, bool]) -> bool:
@@ -444,21 +477,29 @@ def _other_words(
     aligned: _Alignment, left: Sequence[Piece], right: Sequence[Piece], meaning: float | None
 ) -> Conflict | None:
     """Return the words in which two clauses that are else alike differ, after the verb and at the same place."""
-    if not 0 < len(left) <= _PHRASE or not 0 < len(right) <= _PHRASE:
+    is_near = meaning is not None and meaning >= CLOSE_MEANING
+    most = _PHRASE + is_near
+    if not 0 < len(left) <= most or not 0 < len(right) <= most:
         return None
-    are_phrases = all(last.at - first.at < _PHRASE for first, *_, last in ((*left, left[-1]), (*right, right[-1])))
-    needed = 1 if meaning is not None and meaning >= CLOSE_MEANING else 2
+    are_phrases = all(rest[-1].at - rest[0].at < most for rest in (left, right))
     verbs = {root(clause.verb_word) for clause in (aligned.one, aligned.other)}
     in_subject = _in_subject(aligned.one, left[0]) or _in_subject(aligned.other, right[0])
-    if in_subject or not are_phrases or len(aligned.shared) < needed or verbs & _ADDITIVE:
+    may_have_several = verbs <= _ADDITIVE if is_near else bool(verbs & _ADDITIVE)
+    if in_subject or not are_phrases or len(aligned.shared) < 2 - is_near or may_have_several:
         return None
-    if _place(left[0]) != _place(right[0]):
+    if not is_near and _place(left[0]) != _place(right[0]):
         return None
     return Conflict("word", *(" ".join(piece.raw for piece in rest) for rest in (left, right)))
 
 
 def _place(piece: Piece) -> str:
-    return "the" if piece.before in _DETERMINERS | _INDEFINITE else "is" if piece.before in _COPULAS else piece.before
+    return (
+        "the"
+        if piece.before in _DETERMINERS | _INDEFINITE
+        else "is"
+        if piece.before in _COPULAS
+        else piece.before
+    )
 
 
 def _agreeing(aligned: _Alignment, left: Sequence[Piece], right: Sequence[Piece]) -> Comparison | None:

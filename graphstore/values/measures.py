@@ -73,7 +73,9 @@ _MONTHS = _table(
     "7:july,jul,июль,июля 8:august,aug,август,августа 9:september,sep,sept,сентябрь,сентября 10:october,oct,октябрь,октября 11:november,nov,ноябрь,ноября "
     "12:december,dec,декабрь,декабря"
 )
-_SHORT_MONTHS = _set("may mar sun sat wed mon dec jan")  # also words: they count as dates when written as names
+_SHORT_MONTHS = _set(
+    "may mar sun sat wed mon dec jan"
+)  # also words: they count as dates when written as names
 _REPEATED = {
     "hourly": 3600, "daily": DAY_SECONDS, "nightly": DAY_SECONDS, "weekly": 604800, "fortnightly": 1209600, "biweekly": 1209600,
     "monthly": 2628000, "quarterly": 7884000, "yearly": 31536000, "annually": 31536000, "annual": 31536000,
@@ -154,6 +156,7 @@ def pieces(sentence: str) -> list[Piece]:
 
 def _read(tokens: Sequence[_Token]) -> Iterator[Piece]:
     at = 0
+    piece: Piece | None
     while at < len(tokens):
         before = tokens[at - 1].lower if at else ""
         for reader in (_clock, _period, _date, _quantity):
@@ -200,19 +203,28 @@ def _clock(tokens: Sequence[_Token], at: int, before: str) -> _Found:
         return _clock_value(tokens, at, 1, int(hours), int(minutes or 0), token.lower)
     if token.lower in ("noon", "midday", "midnight"):
         return _value_of("clock", tokens, at, 1, minute=0 if token.lower == "midnight" else _HALF_DAY)
-    if token.lower in ("half", "quarter") and _lower(tokens, at + 1) in ("past", "to") and at + 2 < len(tokens):
+    if (
+        token.lower in ("half", "quarter")
+        and _lower(tokens, at + 1) in ("past", "to")
+        and at + 2 < len(tokens)
+    ):
         hour = number(tokens[at + 2])
         if hour is not None:
             part = 30 if token.lower == "half" else 15
-            minutes = int(hour) * 60 + (part if _lower(tokens, at + 1) == "past" else -part)
-            return _value_of("clock", tokens, at, 3, minute=minutes % _HALF_DAY, half=1)
+            minute = int(hour) * 60 + (part if _lower(tokens, at + 1) == "past" else -part)
+            return _value_of("clock", tokens, at, 3, minute=minute % _HALF_DAY, half=1)
     after = _lower(tokens, at + 1)
     is_range = (after in ("to", "-") or before == "to") and any(each.lower == "hours" for each in tokens[:at])
     is_clock = is_range or before in ("at", "by", "until", "till")
     hour = number(token) if is_clock and token.group != "ordinal" else None
     if hour is None or not 0 < hour <= 24 or hour % 1 or after in _UNITS or after in _SCALES:
         return None
-    if not is_range and at + 1 < len(tokens) and after not in ("on", "in", "and", "to", "every", "each", "sharp", "o'clock") and after not in _WEEKDAYS:
+    if (
+        not is_range
+        and at + 1 < len(tokens)
+        and after not in ("on", "in", "and", "to", "every", "each", "sharp", "o'clock")
+        and after not in _WEEKDAYS
+    ):
         return None
     return _clock_value(tokens, at, 1, int(hour), 0, "")
 
@@ -276,7 +288,9 @@ def _date(tokens: Sequence[_Token], at: int, before: str) -> _Found:
 def _day_of_month(tokens: Sequence[_Token], at: int) -> _Found:
     """Read `31 March 2026`, `March 31st`, `Q3 2026`, `the 10th`."""
     place, value = at, dict[str, float | str]()
-    if tokens[place].group in ("number", "ordinal") and (_month(tokens, place + 1) or _month(tokens, place + 2)):
+    if tokens[place].group in ("number", "ordinal") and (
+        _month(tokens, place + 1) or _month(tokens, place + 2)
+    ):
         day = re.sub(r"\D", "", tokens[place].raw)
         if 0 < int(day or 0) <= 31 and (_month(tokens, place + 1) or _lower(tokens, place + 1) == "of"):
             value["day"] = int(day)
@@ -312,7 +326,11 @@ def _month(tokens: Sequence[_Token], at: int) -> int:
 
 
 def _year(tokens: Sequence[_Token], at: int, before: str) -> _Found:
-    if _is_year(tokens[at]) and (before in _DATED or at == len(tokens) - 1) and _lower(tokens, at + 1) not in _UNITS:
+    if (
+        _is_year(tokens[at])
+        and (before in _DATED or at == len(tokens) - 1)
+        and _lower(tokens, at + 1) not in _UNITS
+    ):
         return _value_of("date", tokens, at, 1, year=int(tokens[at].raw))
     return None
 
@@ -331,24 +349,44 @@ def _quantity(tokens: Sequence[_Token], at: int, before: str) -> _Found:
         unit = _UNITS.get(_lower(tokens, place + 1 + (halves and _lower(tokens, place + 1) in ("a", "an"))))
         if unit is not None and unit[0] == "time":
             used = 2 + (halves and _lower(tokens, place + 1) in ("a", "an"))
-            return _value_of("quantity", tokens, at, used, **{"time": unit[1] / (1 + halves)})
-    if tokens[place].lower == "free" and before in ("is", "are", "for", "ships", "ship", "costs", "nothing", "has", "offers"):
+            return _value_of("quantity", tokens, at, used, time=unit[1] / (1 + halves))
+    if tokens[place].lower == "free" and before in (
+        "is",
+        "are",
+        "for",
+        "ships",
+        "ship",
+        "costs",
+        "nothing",
+        "has",
+        "offers",
+    ):
         return _value_of("quantity", tokens, at, 1, money=0)
     amount = number(tokens[place])
     if amount is None or tokens[place].group == "ordinal":
         return None
     place += 1
-    while (scale := _SCALES.get(_lower(tokens, place))) and not (dimension == "" and _lower(tokens, place) == "m"):
+    while (scale := _SCALES.get(_lower(tokens, place))) and not (
+        dimension == "" and _lower(tokens, place) == "m"
+    ):
         amount, place = amount * scale, place + 1
-    while place < len(tokens) and tokens[place].group == "number" and len(tokens[place].raw) > 1 and not dimension:
-        amount, place = amount * 10 ** len(tokens[place].raw) + float(tokens[place].raw.replace(",", "")), place + 1
+    while (
+        place < len(tokens)
+        and tokens[place].group == "number"
+        and len(tokens[place].raw) > 1
+        and not dimension
+    ):
+        amount, place = (
+            amount * 10 ** len(tokens[place].raw) + float(tokens[place].raw.replace(",", "")),
+            place + 1,
+        )
     unit = _UNITS.get(_lower(tokens, place)) if not dimension else None
     if unit is not None:
         (dimension, factor), place = unit, place + 1
         if dimension == "degrees" and _lower(tokens, place) in ("c", "celsius", "fahrenheit"):
             place += 1
     if dimension in _CURRENCIES:
-        return _value_of("quantity", tokens, at, place - at, **{"money": amount * factor, "currency": dimension})
+        return _value_of("quantity", tokens, at, place - at, money=amount * factor, currency=dimension)
     return _value_of("quantity", tokens, at, place - at, **{dimension or "count": amount * factor})
 
 
@@ -372,7 +410,9 @@ def _joined(found: Iterator[Piece]) -> Iterator[Piece]:
         is_next = last is not None and last.sort == piece.sort == "name" and piece.at == last.at + 1
         if is_next and last is not None and not last.raw.endswith("'s"):
             name = f"{last.value[0][1]} {piece.value[0][1]}"
-            last = last._replace(key=name, value=(("name", name),), raw=f"{last.raw} {piece.raw}", at=piece.at)
+            last = last._replace(
+                key=name, value=(("name", name),), raw=f"{last.raw} {piece.raw}", at=piece.at
+            )
             continue
         if last is not None:
             yield last
@@ -386,8 +426,8 @@ def equal(one: Piece, other: Piece) -> bool:
     if one.sort == "word" or other.sort == "word" or one.sort != other.sort:
         return one.key == other.key
     if one.sort == "name":
-        first, second = one.key.split(), other.key.split()
-        return set(first) <= set(second) or set(second) <= set(first)
+        parts, others = set(one.key.split()), set(other.key.split())
+        return parts <= others or others <= parts
     if one.sort == "code":
         return one.key == other.key
     first, second = dict(one.value), dict(other.value)
@@ -414,5 +454,7 @@ def comparable(one: Piece, other: Piece) -> bool:
     if one.sort != other.sort or one.sort == "word":
         return False
     first, second = dict(one.value), dict(other.value)
-    is_bare = one.sort == "quantity" and ({"count"} in (first.keys() - _NO_MEASURE, second.keys() - _NO_MEASURE))
+    is_bare = one.sort == "quantity" and (
+        {"count"} in (first.keys() - _NO_MEASURE, second.keys() - _NO_MEASURE)
+    )
     return is_bare or bool((first.keys() & second.keys()) - _NO_MEASURE - {"currency"})

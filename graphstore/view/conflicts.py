@@ -265,7 +265,13 @@ def stated(sight: Sight, row: int) -> Stated:
     """Return what a row states."""
     body, kind = sight.body_of(row), sight.index.kind[sight.index.r_ent[row]]
     content, text = body["content"], body.get("text")
-    return Stated(content, sameness.statement(content, text), prose(content, text), read(sight.core, row), kind not in WANTED)
+    return Stated(
+        content,
+        sameness.statement(content, text),
+        prose(content, text),
+        read(sight.core, row),
+        kind not in WANTED,
+    )
 
 
 def compared(one: Stated, other: Stated, meaning: float | None = None) -> Comparison | None:
@@ -279,7 +285,9 @@ def compared(one: Stated, other: Stated, meaning: float | None = None) -> Compar
     if says is not None:
         return Comparison("contrary", about(says.of), sure=True)
     found = compare(one.prose, other.prose, meaning)
-    is_refused = found is not None and found.verdict == "contrary" and not (one.is_asserted and other.is_asserted)
+    is_refused = (
+        found is not None and found.verdict == "contrary" and not (one.is_asserted and other.is_asserted)
+    )
     return None if is_refused else found
 
 
@@ -288,7 +296,11 @@ def _suspected(sight: Sight, one: int, other: int, meaning: Meaning) -> Contradi
     index = sight.index
     index.read_things([one, other])
     rows = sorted((row for row in map(sight.find, (one, other)) if row >= 0), key=lambda row: age(sight, row))
-    if len(rows) < 2 or index.scope[one] != index.scope[other] or not (is_stated(sight, one) and is_stated(sight, other)):
+    if (
+        len(rows) < 2
+        or index.scope[one] != index.scope[other]
+        or not (is_stated(sight, one) and is_stated(sight, other))
+    ):
         return None
     older, newer = rows
     new, old = stated(sight, newer), stated(sight, older)

@@ -96,8 +96,13 @@ def _related(sight: Sight, node: Node, meaning: QuestionMeaning | None) -> Itera
 
 
 def _warnings(of: str, related: Iterable[_Related]) -> WriteWarnings:
-    contrary = sorted((each for each in related if each[1].verdict == "contrary"), key=lambda each: not each[1].sure)
-    similar = sorted((each for each in related if each[1].verdict != "contrary"), key=lambda each: each[1].verdict != "same")
+    contrary = sorted(
+        (each for each in related if each[1].verdict == "contrary"), key=lambda each: not each[1].sure
+    )
+    similar = sorted(
+        (each for each in related if each[1].verdict != "contrary"),
+        key=lambda each: each[1].verdict != "same",
+    )
     return WriteWarnings(
         id=of,
         similar=tuple(_earlier(of, *each) for each in similar[:MOST]),

@@ -417,11 +417,11 @@ def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
 
 def ready(view: Reader) -> Meanings | None:
     """Return the vectors to compare with, None without an embedder, for one that cannot be made here, and in an open transaction, whose texts have none."""
-    core = view._core
-    if core.is_worker or core.embedder_of is None or not embedders(view):
+    made = type(view._core).embedder_of
+    if view._core.is_worker or made is None or not embedders(view):
         return None
     try:
-        return serving(view, core.embedder_of)
+        return serving(view, made)
     except GraphStoreError:
         return None
 

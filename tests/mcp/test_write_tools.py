@@ -107,7 +107,12 @@ def test_a_statement_is_warned_of_without_tags_and_each_warning_has_the_tools_th
     found = ana.ask("remember", statement="Log files are kept for 30 days", id="thirty")
 
     (warned,) = found["maybe_contrary"]
-    assert ("ninety", "ana", ["30 days", "90 days"], []) == (warned["id"], warned["who"], warned["values"], found["similar"])
+    assert ("ninety", "ana", ["30 days", "90 days"], []) == (
+        warned["id"],
+        warned["who"],
+        warned["values"],
+        found["similar"],
+    )
     assert [
         "supersede(old='ninety', by='thirty', reason='…')",
         "link(source='thirty', kind='corrects', target='ninety', reason='…')",

@@ -104,7 +104,9 @@ def test_one_clause_of_several_may_contradict():
     assert "contrary" == verdict("Ines writes chapter 6", "Ines does not write chapter 6; Paul does.")
 
 
-@pytest.mark.parametrize("odd", ["", "?", "...", "a" * 10_000, "1 " * 500, "— — —", "\x00", "½ ¾ ①", "на на на"])
+@pytest.mark.parametrize(
+    "odd", ["", "?", "...", "a" * 10_000, "1 " * 500, "— — —", "\x00", "½ ¾ ①", "на на на"]
+)
 def test_odd_texts_are_compared_with_anything(odd):
     assert verdict(odd, "The cache holds 100 entries") is None
     assert verdict(odd, odd) in ("same", None)

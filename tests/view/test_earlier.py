@@ -176,7 +176,11 @@ def test_in_a_transaction_what_it_wrote_before_counts(kept):
 
 
 def test_several_things_are_asked_about_at_once(kept):
-    for id, says in (("a", "Log files are kept for 30 days"), ("b", "The cat sleeps"), ("c", "the cat sleeps")):
+    for id, says in (
+        ("a", "Log files are kept for 30 days"),
+        ("b", "The cat sleeps"),
+        ("c", "the cat sleeps"),
+    ):
         kept.add_node("fact", {"says": says}, id=id)
 
     found = kept.warnings_of(["a", "b", "c"])
@@ -189,10 +193,14 @@ def test_several_things_are_asked_about_at_once(kept):
 
 
 def test_memorize_returns_what_its_messages_repeat_or_contradict(kept):
-    done = memorize(kept, [("user", "Log files are kept for 30 days"), ("user", "log files are kept for 90 days")])
+    done = memorize(
+        kept, [("user", "Log files are kept for 30 days"), ("user", "log files are kept for 90 days")]
+    )
 
     first, second = (node.id for node in done.nodes)
-    assert {(first, "ninety"), (first, second), (second, first)} == {(each.of, each.id) for each in done.maybe_contrary}
+    assert {(first, "ninety"), (first, second), (second, first)} == {
+        (each.of, each.id) for each in done.maybe_contrary
+    }
     assert [(second, "ninety")] == [(each.of, each.id) for each in done.similar]
 
 
@@ -210,13 +218,17 @@ def test_a_warned_write_of_a_large_store_costs_little_more():
     with graphstore.open(":memory:") as store:
         says = (f"The limit of service {n % 977} in region {n} is {n} requests" for n in range(20_000))
         versions = [{"node_id": f"n{n}", "content": {"says": each}} for n, each in enumerate(says)]
-        store.bulk_load(nodes=[{"id": each["node_id"], "kind": "fact"} for each in versions], versions=versions)
+        store.bulk_load(
+            nodes=[{"id": each["node_id"], "kind": "fact"} for each in versions], versions=versions
+        )
         store.add_node("fact", {"says": "The limit of the gateway is 5 requests"}, id="five", warn=True)
         spent = {}
         for warn in (False, True):
             began = time.process_time()
             for n in range(20):
-                node = store.add_node("fact", {"says": f"The limit of the gateway is {n + 6} requests"}, warn=warn)
+                node = store.add_node(
+                    "fact", {"says": f"The limit of the gateway is {n + 6} requests"}, warn=warn
+                )
             spent[warn] = (time.process_time() - began) / 20
     assert "five" in contrary(node)
     assert 0.1 > spent[True] - spent[False]
