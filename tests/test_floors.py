@@ -297,6 +297,7 @@ READS = [
     "paths",
     "contradictions",
     "contradiction",
+    "warnings_of",
     "query",
     "to_networkx",
     "to_arrow",

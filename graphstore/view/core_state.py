@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -30,6 +30,24 @@ if TYPE_CHECKING:
     from graphstore.values.models import Snapshot
 
     LedgerRows = Ledger | BranchLedger | ScopedLedger
+
+
+class CoreReader(Protocol):
+    """What the helpers of `View` need of a view or a store."""
+
+    _core: Core
+
+    def setting(self, name: str) -> Any:
+        """Return a setting of the store."""
+
+    def coordinate(self) -> tuple[Instant, Instant]:
+        """Return the valid time and the tx at which it reads."""
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Return a block that reads at the coordinate."""
+
+    def pinned(self, valid: Instant, tx: Instant) -> CoreReader:
+        """Return a reader at another coordinate."""
 
 
 class RowsShown(Protocol):

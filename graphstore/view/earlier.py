@@ -15,16 +15,16 @@ from graphstore.values.findings import EarlierStatement, WarnedNode, WriteWarnin
 from graphstore.values.models import Node
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.view import conflicts, vector_search
+from graphstore.view.core_state import CoreReader
 from graphstore.view.sight import Sight
 from graphstore.view.vector_search import QuestionMeaning
-from graphstore.view.view import Reader
 
 MOST = 10
 """The largest number of warnings of each sort for one statement."""
 _NEAREST = 12  # statements compared with one, by words; as many by meaning
 
 
-def warnings_of(view: Reader, ids: Sequence[str]) -> list[WriteWarnings]:
+def warnings_of(view: CoreReader, ids: Sequence[str]) -> list[WriteWarnings]:
     """Return the warnings about each of these things, in their order. Things of one period are read together."""
     valid, tx = view.coordinate()
     with view.reading() as sight:
@@ -45,7 +45,7 @@ def warnings_of(view: Reader, ids: Sequence[str]) -> list[WriteWarnings]:
     return [_warnings(node.id, found[node.id].values()) for node in nodes]
 
 
-def warned(view: Reader, nodes: Sequence[Node], tx: datetime) -> list[WarnedNode]:
+def warned(view: CoreReader, nodes: Sequence[Node], tx: datetime) -> list[WarnedNode]:
     """Return nodes as written at `tx`, each with its warnings. One that was there before is similar to what was written: it was confirmed."""
     answers = []
     for node, warnings in zip(nodes, warnings_of(view, [node.id for node in nodes]), strict=True):

@@ -23,8 +23,8 @@ from graphstore.search.row_search import ends_of
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import OPEN
 from graphstore.values.sameness import statement
+from graphstore.view.core_state import CoreReader
 from graphstore.view.sight import Sight
-from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,7 +112,7 @@ def _thread(body: Mapping[str, Any]) -> str | None:
 class Meanings:
     """Holds the vectors of one embedder for the texts of a store, or of the nodes of one kind. Each read updates them. Nothing is embedded while the lock is held."""
 
-    def __init__(self, store: Reader, embed: Embedder, kind: str | None = None) -> None:
+    def __init__(self, store: CoreReader, embed: Embedder, kind: str | None = None) -> None:
         if not callable(embed):
             raise InvalidError(
                 f"embedder {embed!r} cannot be called. Give a function of a list of texts, such as embedders.wordllama()."
@@ -366,24 +366,24 @@ class _Place(NamedTuple):
     thread: str | None
 
 
-def lend(store: Reader, embed: Embedder | None) -> None:
+def lend(store: CoreReader, embed: Embedder | None) -> None:
     """Use this embedder instead of the store's own while the store is open here, on its branches too."""
     store._core.vectors.lent = embed
     store._core.meanings.pop(_LENT, None)
 
 
-def embedders(view: Reader) -> list[str]:
+def embedders(view: CoreReader) -> list[str]:
     """Return the names of a store's embedders: the current one first, then the one it replaces."""
     return [_LENT] if view._core.vectors.lent is not None else list(view.setting(EMBEDDER) or ())
 
 
-def newest(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
+def newest(view: CoreReader, made: Callable[[str], Embedder]) -> Meanings | None:
     """Return the vectors of the store's embedder, even if incomplete; None if it has none. `made` makes an embedder from its name."""
     names = embedders(view)
     return _meanings(view, names[0], made) if names else None
 
 
-def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
+def serving(view: CoreReader, made: Callable[[str], Embedder]) -> Meanings | None:
     """Return the vectors to compare with: those of the store's embedder. While they are incomplete, return those of the previous one if it lacks less.
 
     Raises InvalidError if no embedder of the store can be made here.
@@ -415,7 +415,7 @@ def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
     return min(found, key=Meanings.lacking) if found else None
 
 
-def ready(view: Reader) -> Meanings | None:
+def ready(view: CoreReader) -> Meanings | None:
     """Return the vectors to compare with, None without an embedder, for one that cannot be made here, and in an open transaction, whose texts have none."""
     made = type(view._core).embedder_of
     if view._core.is_worker or made is None or not embedders(view):
@@ -426,7 +426,7 @@ def ready(view: Reader) -> Meanings | None:
         return None
 
 
-def cosine(view: Reader, one: str, other: str) -> float | None:
+def cosine(view: CoreReader, one: str, other: str) -> float | None:
     """Return how near the meanings of two texts are, None if nothing can tell."""
     meanings = ready(view)
     if meanings is None:
@@ -438,7 +438,7 @@ def cosine(view: Reader, one: str, other: str) -> float | None:
     return float(first @ second)
 
 
-def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meanings:
+def _meanings(view: CoreReader, name: str, made: Callable[[str], Embedder]) -> Meanings:
     """Return the vectors of an embedder by its name, or of the lent one."""
     kept: dict[str, Meanings] = view._core.meanings
     if name not in kept:

@@ -109,7 +109,7 @@ def test_a_branch_answers_without_any_index(path):
 
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "changes_to": (), "compare": (), "contradiction": ("sky", "sky"), "diff": (1, 2), "knowledge_at": ("2026-01-01",), "link_history": ("sky", "part_of", "sky"), "on": (), "path": (), "paths": (), "query": ("MATCH (n) RETURN n.id",), "query_tables": ("MATCH (n) RETURN count(n)",),
+    "warnings_of": ("sky",), "changes_to": (), "compare": (), "contradiction": ("sky", "sky"), "diff": (1, 2), "knowledge_at": ("2026-01-01",), "link_history": ("sky", "part_of", "sky"), "on": (), "path": (), "paths": (), "query": ("MATCH (n) RETURN n.id",), "query_tables": ("MATCH (n) RETURN count(n)",),
     "recipe": (), "walk": ("sky",), "whole_id": ("0123456",),
 }  # fmt: skip
 """Arguments of reads that do not take an id first; none: such a read is asked elsewhere."""

@@ -39,6 +39,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("grounds", {"id": "jwt"}),
     ("contradictions", {"settled": True}),
     ("contradiction", {"one": "tea", "other": "coffee"}),
+    ("warnings_of", {"ids": ["tea", "coffee"]}),
     ("whole_id", {"text": "tea"}),
     ("at", {}),
     ("vocabulary", {}),
