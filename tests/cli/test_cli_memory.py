@@ -83,3 +83,31 @@ def test_the_commands_run_as_a_process_of_their_own(path):
 
     assert (0, "") == (done.returncode, done.stderr)
     assert "unknown layer" in process("remember", path, "x", "--layer", "none").stderr
+
+
+def test_a_write_says_what_stands_and_says_the_same_or_something_contrary(path):
+    run("add-node", path, "fact", '{"says": "Log files are kept for 90 days"}', "--id", "ninety")
+    words = run(
+        "add-node", path, "fact", '{"says": "Log files are kept for 30 days"}', "--id", "thirty", "--warn"
+    )
+    node = answer("add-node", path, "fact", '{"says": "log files are kept for 30 days"}', "--warn")
+
+    assert "seems to contradict: ninety: Log files are kept for 90 days" in words
+    assert "supersede(old='ninety', by='thirty', reason='…')" in words
+    assert (["thirty"], ["ninety"]) == tuple(
+        [each["id"] for each in node[name]] for name in ("similar", "maybe_contrary")
+    )
+    assert "seems" not in run("add-node", path, "fact", '{"says": "Log files are kept for 20 days"}')
+    assert "both stand" in run("resolve", path, "thirty", "ninety", "--keep", "both", "--reason", "two sorts")
+
+
+def test_memory_and_messages_are_warned_of_too(path, tmp_path):
+    run("remember", path, "Anna prefers tea in the morning", "--layer", "soul")
+    assert "contradict" in run(
+        "remember", path, "Anna prefers coffee in the morning", "--layer", "soul", "--warn"
+    )
+    messages = tmp_path / "messages.json"
+    messages.write_text(
+        '[{"role": "user", "content": "The bus leaves at 8:10"}, {"role": "user", "content": "The bus leaves at 8:25"}]'
+    )
+    assert "seems to contradict" in run("memorize", path, messages)
