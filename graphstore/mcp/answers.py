@@ -610,8 +610,8 @@ class RememberAnswer(WriteAnswer):
     outcome: Literal["new", "confirmed", "revised", "amended"]
     thing: ThingLine
     closed: tuple[ThingLine, ...] = ()
-    conflicts: tuple[ThingLine, ...] = ()
-    similar: tuple[EarlierLine, ...] = ()
+    conflicts: tuple[ThingLine, ...] = Field((), json_schema_extra=RARE)
+    similar: tuple[EarlierLine, ...] = Field((), json_schema_extra=RARE)
     maybe_contrary: tuple[EarlierLine, ...] = ()
     now_shaky: tuple[ThingLine, ...] = ()
 
@@ -633,8 +633,8 @@ class RememberManyAnswer(WriteAnswer):
     things: tuple[ThingLine, ...]
     confirmed: tuple[str, ...] = ()
     closed: tuple[ThingLine, ...] = ()
-    conflicts: tuple[ThingLine, ...] = ()
-    similar: tuple[EarlierLine, ...] = ()
+    conflicts: tuple[ThingLine, ...] = Field((), json_schema_extra=RARE)
+    similar: tuple[EarlierLine, ...] = Field((), json_schema_extra=RARE)
     maybe_contrary: tuple[EarlierLine, ...] = ()
     now_shaky: tuple[ThingLine, ...] = ()
 
