@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
+from graphstore.values import sameness
 from graphstore.values.measures import Piece, comparable, equal, pieces, root
 
 Verdict = Literal["same", "near", "contrary"]
@@ -37,10 +38,7 @@ def _roots(text: str) -> frozenset[str]:
     return frozenset(map(root, text.split()))
 
 
-_NEGATIONS = _set(
-    "no not non never none nobody nothing neither nor nowhere cannot without hardly dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt "
-    "wouldnt hasnt havent hadnt mustnt neednt не нет ни никогда никто ничего без нельзя"
-)
+_NEGATIONS = sameness.NEGATIONS - {"false", "null"} | _set("non hardly нельзя")
 _NEGATIVE = _set(
     "disabled disable disables off inactive deactivated forbidden forbids prohibited prohibits banned disallowed rejected rejects refused refuses denied denies declined "
     "unable excluded exclude excludes unavailable impossible unsupported broken failed fails fail lacks lack missing absent optional closed closes private vacant "
@@ -119,6 +117,7 @@ class Clause(NamedTuple):
     verb_word: str
     after_verb: str  # the word after it
     denied: bool
+    than: int  # the number of the token `than`, after which the thing stands that is compared with; -1 without it
     words: frozenset[str]
     text: str
 
@@ -203,7 +202,8 @@ def _clause(text: str) -> Clause:
     words = frozenset(piece.raw.lower() for piece in found)
     verb_word = found[verb].raw.lower() if at >= 0 else ""
     after = found[verb + 1].raw.lower() if at >= 0 and verb + 1 < len(found) else ""
-    return Clause(tuple(content), at, verb_word, after, denied, words, text)
+    than = next((piece.at for piece in found if piece.raw.lower() == "than"), -1)
+    return Clause(tuple(content), at, verb_word, after, denied, than, words, text)
 
 
 def _verb_of(found: Sequence[Piece]) -> int:
@@ -274,8 +274,15 @@ def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
     left, right = (
         _without_classifiers(rest, [pair[n] for pair in pairs]) for n, rest in enumerate((left, right))
     )
-    conflicts = [Conflict(first.sort, first.raw, second.raw) for first, second in pairs]
+    conflicts = [
+        Conflict("opposite" if _are_opposite(first, second) else first.sort, first.raw, second.raw)
+        for first, second in pairs
+    ]
     conflicts += _opposed(one, other)
+    if _is_swapped(aligned):  # better than, worse than: the same the other way round
+        conflicts = [each for each in conflicts if each.sort != "opposite"] or [
+            Conflict("order", one.text, other.text)
+        ] * (not conflicts)
     if not conflicts:
         word = _other_words(aligned, left, right, meaning)
         if word is None:
@@ -283,7 +290,11 @@ def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
         conflicts, left, right = [word], (), ()
     if len(conflicts) > 1 or not _about_the_same(aligned, conflicts[0], left, right, meaning):
         return None
-    if pairs and (not _holds_one(aligned, *pairs[0]) or _count_others(*pairs[0], left, right)):
+    if (
+        pairs
+        and conflicts[0].sort != "order"
+        and (not _holds_one(aligned, *pairs[0]) or _count_others(*pairs[0], left, right))
+    ):
         return None
     about = " ".join(first.raw for first, _ in aligned.shared)
     sure = not left and not right
@@ -375,6 +386,19 @@ def _opposed(one: Clause, other: Clause) -> Iterator[Conflict]:
         limited, open = (one, other) if "only" in one.words else (other, one)
         if open.words & _ALL and not limited.words & _ALL:
             yield Conflict("quantifier", one.text, other.text)
+
+
+def _is_swapped(aligned: _Alignment) -> bool:
+    """Return True if two comparisons compare the same things the other way round: `iron is harder than tin`, `tin is harder than iron`."""
+    one, other = aligned.one, aligned.other
+    if one.than < 0 or other.than < 0:
+        return False
+    turned = {
+        first.at < one.than
+        for first, second in aligned.shared
+        if (first.at < one.than) != (second.at < other.than)
+    }
+    return len(turned) == 2
 
 
 # ---- deciding ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DIGIT = re.compile(r"\d")
 
 _SHORTENED = "ai are ca could did do does had has have is might must need ought sha should was were wo would"
-_NEGATIONS = frozenset(
+NEGATIONS = frozenset(
     "no not never none nobody nothing nowhere neither nor without cannot false null "
     "nicht nie niemals nichts kein keine keinen keinem keiner ohne ne pas jamais sans aucun aucune sin nunca "
     "не нет ни никогда ничего никто без 不 没 沒 無 无 未 非".split()
@@ -117,7 +117,7 @@ def _exact(words: list[str]) -> list[str]:
 
 def is_exact(word: str) -> bool:
     """Return True if a word changes the meaning: a number, a name with a number in it, a sign or a negation."""
-    return word in _NEGATIONS or _DIGIT.search(word) is not None or _sign(word)
+    return word in NEGATIONS or _DIGIT.search(word) is not None or _sign(word)
 
 
 def _sign(word: str) -> bool:
