@@ -105,6 +105,7 @@ _INDEFINITE = _set("a an one another some")
 _ADMITTING = _set("open available closed")
 """What may be so on several days."""
 _DENYING = _set("un in im ir dis non")
+_THRESHOLDS = _set("above over below under from than")
 _PRONOUNS = _set("we i you they")
 _FORMERLY = _set("formerly previously once former used раньше прежде")
 
@@ -426,6 +427,12 @@ def _about_the_same(
     if not left or not right:
         return is_near or many <= shared + (shared > 1)
     is_same_place = left[0].before == right[0].before and left[0].before not in _STATES
+    if (
+        conflict.sort == "denial"
+        and is_same_verb
+        and not any(map(_in_subject, (one, other), (left[0], right[0])))
+    ):
+        return False  # covers travel, does not cover equipment
     are_plain = all(piece.sort not in ("name", "code") for piece in (*left, *right))
     most = 2 * shared if is_near or conflict.sort in _MEASURED else shared
     return are_plain and many <= min(most, _OTHERWISE + is_near * _OTHERWISE) and not is_same_place
@@ -461,11 +468,13 @@ def _holds_one(aligned: _Alignment, one: Piece, other: Piece) -> bool:
     if _are_opposite(one, other):
         return not all(before)
     if one.sort in ("name", "word") or other.sort == "name":
-        return _names_differ(aligned, before)
+        return _names_differ(aligned, (one, other), before)
     verbs = {root(first.verb_word), root(second.verb_word)}
     if one.sort == "date":
         is_listed = _ADMITTING & first.words & second.words and "weekday" in dict(one.value)
         return not all(before) and not verbs <= _ADDITIVE and not is_listed
+    if all(before) and one.before in _THRESHOLDS:  # orders above 50 euros
+        return False
     if one.sort == "code" or _is_label(one) or _is_label(other):
         return not any(before)
     return True
@@ -483,7 +492,8 @@ def _is_label(piece: Piece) -> bool:
     )
 
 
-def _names_differ(aligned: _Alignment, before: tuple[bool, bool]) -> bool:
+def _names_differ(aligned: _Alignment, values: _Pair, before: tuple[bool, bool]) -> bool:
+    """Return True if two names in two clauses stand for one thing there: who has a role, where something is."""
     one, other = aligned.one, aligned.other
     verbs = {root(one.verb_word), root(other.verb_word)}
     if all(before):
@@ -493,6 +503,10 @@ def _names_differ(aligned: _Alignment, before: tuple[bool, bool]) -> bool:
         subject = one if before[0] else other
         return subject.after_verb not in _INDEFINITE
     if verbs & _ADDITIVE and not any(second.at > other.verb for _, second in aligned.shared):
+        return False
+    if len(verbs) > 1 and not any(verb in _LIGHT or verb == "" for verb in verbs):
+        return False  # moved to, works in
+    if values[0].before == values[1].before == "with":
         return False
     return not (one.after_verb in _INDEFINITE and other.after_verb in _INDEFINITE)
 
