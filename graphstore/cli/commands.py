@@ -265,6 +265,18 @@ def _with_warnings(show: Callable[[CommandRun, Any], str]) -> Callable[[CommandR
     return shown
 
 
+def _link(asked: CommandRun) -> Any:
+    words = asked.pop("also")
+    if words is None:
+        return asked.call()
+    if len(words) % 3:
+        raise typer.BadParameter(f"{' '.join(words)!r} is not made of links. Give each as A KIND B.")
+    links = zip(words[::3], words[1::3], words[2::3], strict=True)
+    return asked.call(
+        also=[(asked.whole(source), kind, asked.whole(target)) for source, kind, target in links]
+    )
+
+
 def _supersede(asked: CommandRun) -> Any:
     return asked.call(*asked.pop("old"))
 
@@ -705,8 +717,9 @@ _LISTED = (
     Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, words={
         "topic": Help("Only what has this tag or key.", flag="--topic"),
         "apply": Help("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),
-    Command("link", WRITE, "Join two things: SOURCE KIND TARGET.", "link", without="id", words={
-        "source": Help("The id the sentence begins with.", "SOURCE", type="id"), "kind": Help("supersedes, caused_by, contradicts, …", "KIND")}),
+    Command("link", WRITE, "Join things: SOURCE KIND TARGET, and more of the same.", "link", _link, places="source kind target also", without="id", words={
+        "source": Help("The id the sentence begins with.", "SOURCE", type="id"), "kind": Help("supersedes, caused_by, contradicts, …", "KIND"),
+        "also": Help("Further links, each as A KIND B. All are recorded, or none.", "A KIND B...", type="many")}),
     Command("unlink", WRITE, "Stop believing a link, or all that say so.", "unlink", _unlink,
         lambda asked, found: f"unlinked {found['unlinked']}.", places="link_id", words={
         "source": Help("Instead of LINK_ID: the id the sentence begins with.", "SOURCE", type="id"), "kind": Help("Its kind.", "KIND"),

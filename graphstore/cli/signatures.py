@@ -31,7 +31,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "inspect": ("read", "view", "id!"),
     "languages": ("read", "store", ""),
     "lifecycle.run": ("write", "store", "now:time"),
-    "link": ("write", "store", "source! kind! target! reason strength:int confidence=explicit created_by=user valid_from:time valid_to:time metadata:json id history:bool"),
+    "link": ("write", "store", "source! kind! target! also:many reason strength:int confidence=explicit created_by=user valid_from:time valid_to:time metadata:json id history:bool"),
     "link_history": ("read", "view", "source! kind! target!"),
     "links_from": ("read", "view", "id! kinds:many group strength:int confidence created_by"),
     "memobrain.import_memobrain": ("write", "store", "path!:path timezone replay:bool"),

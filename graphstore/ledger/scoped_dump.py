@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from graphstore.ledger import backup as restore
-from graphstore.ledger.chain import OF_LINKS, OF_THE_STORE, OWN, UNDO
+from graphstore.ledger.chain import OF_LINKS, OF_THE_STORE, OWN, UNDO, Verbatim
 from graphstore.ledger.checking import transactions
 from graphstore.ledger.erasing import Compacting, Head, Transaction, chained, with_bodies
 from graphstore.ledger.ledger import Ledger
@@ -18,16 +18,25 @@ from graphstore.ledger.scoped_rows import within
 from graphstore.values.period import Instant, instant
 
 Line = tuple[Head, int]  # a head, and the number of its first body
-_NOT_COPIED = ("branches", "aliases", "args")  # arguments may name things outside
+_NOT_COPIED = ("branches", "aliases")
 _OF_WORDS = "languages"
 """The only setting that is copied: the languages in which texts are searched."""
 
 
 def save(ledger: Ledger, scopes: tuple[str, ...], target: Path) -> int:
     """Write a dump of what some scopes contain, and close the ledger. Return its number of lines; raises as `restore.save` does."""
-    with contextlib.closing(ledger):
-        part = list(_Part(ledger, scopes).transactions())
+    part = _part(ledger, scopes)
     return restore.write(chained(part), len(part), target)
+
+
+def lines(ledger: Ledger, scopes: tuple[str, ...]) -> Iterator[Verbatim]:
+    """Return the lines of such a dump, and close the ledger."""
+    return chained(_part(ledger, scopes))
+
+
+def _part(ledger: Ledger, scopes: tuple[str, ...]) -> list[Transaction]:
+    with contextlib.closing(ledger):
+        return list(_Part(ledger, scopes).transactions())
 
 
 class _Part:

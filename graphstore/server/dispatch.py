@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from time import monotonic
@@ -197,10 +197,13 @@ class Calling:
         asking = DOOR.get(), SIGNER.get()
 
         @contextmanager
-        def opening() -> Iterator[None]:
-            begun = self.line(apart).transaction if around is None else around
-            with through(*asking), begun(**{"author": apart.author, **asked}):
-                yield
+        def opening() -> Iterator[write_headers.WriteNote]:
+            written, how = write_headers.WriteNote(), {"author": apart.author, **asked}
+            line = self.line(apart)
+            noting = write_headers.noting_write(line, written) if around is None else nullcontext()
+            block = line.transaction(**how) if around is None else around(written, **how)
+            with through(*asking), noting, block:
+                yield written
 
         self._hand_over()
         turn = self.serving.begin(
@@ -216,23 +219,25 @@ class Calling:
         valid, tx = iso(instant(at.valid)), iso(instant(at.tx))
         return f"{_READING}{valid},{tx}", tx
 
-    async def end(self, token: str, *, commit: bool, request: Request | None = None) -> None:
-        """Commit or abort a transaction. Raise the errors of the commit, or ConflictError if the transaction is over."""
+    async def end(
+        self, token: str, *, commit: bool, request: Request | None = None
+    ) -> tuple[tuple[bytes, bytes], ...]:
+        """Commit or abort a transaction. Return headers that state what it did. Raise the errors of the commit, or ConflictError if it is over."""
         if self.scoped is not None:
-            await self.scoped.main.end(token, commit=commit, request=request)
-            return
+            return await self.scoped.main.end(token, commit=commit, request=request)
         id = None if request is None else request.id
         if commit and request is not None and request.again and not self.serving.knows(token):
             if await self.aside(partial(resent.kept_of, self.store, request.id)):
-                return
+                return ()
             if await self.aside(partial(resent.is_held_elsewhere, self.store)):
                 raise EngineError(ELSEWHERE, outcome="unknown")
             if await self.aside(partial(resent.kept_of, self.store, request.id)):  # committed in the meantime
-                return
+                return ()
             raise EngineError(ENDED, outcome="not kept")
         turn = WriteTurn(done=self._loop.create_future(), ends="commit" if commit else "abort", request=id)
         self.serving.ask_within(token, turn)
-        await _done(turn)
+        written = await _done(turn)
+        return () if written is None else written.headers
 
     def _run(self, call: Call, reader: Reader, args: dict[str, Any], line: Store) -> Any:
         """Run a call, limited to files that it may name. Return its value, or a Download if it wrote a file for the caller."""
@@ -270,7 +275,7 @@ class Calling:
 
         alone = call.name not in GROUPED or apart.branch is not None
         if self.scoped is not None:
-            body = await self.scoped.write(work, apart, request)
+            body = await self.scoped.write(work, apart, request, written)
         else:
             body = await self._once(request, work, alone=alone, within=apart.transaction)
         readers = (
@@ -342,7 +347,7 @@ class Calling:
         if self.scoped is not None:
             prepared = [(at, call, self.scoped.arguments(call.name, args)) for at, call, args in prepared]
         author, reason = asked.get("author") or apart.author, asked.get("reason")
-        encode = encoder(kind)
+        encode, written = encoder(kind), write_headers.WriteNote()
 
         def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
@@ -351,19 +356,18 @@ class Calling:
                 if apart.transaction is None and self.scoped is None
                 else line.verb()
             )
-            with engine.time_limit(self.limits.query), block:
+            with engine.time_limit(self.limits.query), write_headers.noting_write(line, written), block:
                 values = _each(self._run, line, prepared)
                 if ids:
                     return encode(list(map(_id_of, values)))  # this holds no value longer than necessary
                 return b"[" + b",".join([encode(value) for value in values]) + b"]"
 
         if self.scoped is not None:
-            body = await self.scoped.write(work, apart, request, author=author, reason=reason)
-            return Response(200, body, self.told(), kind)
-        alone = apart.branch is not None
-
-        body = await self._once(request, work, alone=alone, within=apart.transaction)
-        return Response(200, body, self.told(), kind)
+            body = await self.scoped.write(work, apart, request, written, author=author, reason=reason)
+        else:
+            alone = apart.branch is not None
+            body = await self._once(request, work, alone=alone, within=apart.transaction)
+        return Response(200, body, (*self.told(), *written.headers), kind)
 
     # ------------------------------------------------------------------ reading
 
@@ -386,8 +390,6 @@ class Calling:
 
     def _without(self, call: Call, line: Store, apart: Apart) -> Reader:
         """Return the requested counterfactual view. The last one is kept for further questions until something is written."""
-        if self.scoped is not None:
-            raise Refused(403, "without is of the whole store. It wants a token without scopes.")
         if call.on != "view" or apart.as_of is not None:
             raise InvalidError(
                 f"{call.name} does not take `without` here: leave it out. Beside `without` give valid and tx, and not as_of."

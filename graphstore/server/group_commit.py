@@ -152,9 +152,8 @@ class Serving:
             self._of(token).turns.put(turn)
 
     def begin(self, opening: Callable[[], Any], answer: Callable[[str], Any], *, done: Any) -> WriteTurn:
-        """Queue the start of a transaction. `opening` returns its context manager, `answer` maps its token to the client's answer.
-
-        The returned turn is answered when the transaction is open.
+        """Queue the start of a transaction. `opening` returns its context manager, whose value answers the commit; `answer` maps its token to the
+        client's answer. The returned turn is answered when the transaction is open.
         """
         held = _HeldTransaction(self._patience)
         turn = WriteTurn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done)
@@ -276,7 +275,7 @@ class Serving:
         last: WriteTurn | None = None
         begun = False
         try:
-            with ExitStack() as ending, opening():
+            with ExitStack() as ending, opening() as opened:
                 if self._stopping:
                     raise _Aborted("the server is stopping.")
                 first.value = answer(held.token)
@@ -287,6 +286,7 @@ class Serving:
                 if last.ends != "commit":
                     raise _Aborted("it was aborted.")
                 ending.enter_context(self._store._asked_by(last.request))
+                last.value = opened
         except _Aborted as aborted:
             why = str(aborted)
         except Exception as error:

@@ -636,10 +636,10 @@ class ServedStore:
         request = request_of(exchange.path, exchange.headers)
 
         async def end() -> Response:
-            await calling.end(token, commit=word == "commit", request=request)
+            written = await calling.end(token, commit=word == "commit", request=request)
             for client in [client for client, held in self._holders.items() if held == token]:
                 del self._holders[client]
-            return Response(200, b"null", calling.told() if word == "commit" else ())
+            return Response(200, b"null", (*calling.told(), *written) if word == "commit" else ())
 
         return await calling.once(request, end)
 

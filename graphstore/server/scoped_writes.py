@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError
 from graphstore.ledger.scoped_rows import within
-from graphstore.server import resent
+from graphstore.server import resent, write_headers
 from graphstore.server.requests import Apart, Refused, Request
 from graphstore.values.drawn_ids import given, noted
 from graphstore.values.period import OPEN, Instant
@@ -46,7 +46,9 @@ class Main(Protocol):
     ) -> tuple[str, str]:
         """Begin a transaction."""
 
-    async def end(self, token: str, *, commit: bool, request: Request | None = None) -> None:
+    async def end(
+        self, token: str, *, commit: bool, request: Request | None = None
+    ) -> tuple[tuple[bytes, bytes], ...]:
         """Commit or abort a transaction."""
 
 
@@ -81,11 +83,12 @@ class ScopedWrites:
         work: Work,
         apart: Apart,
         request: Request | None,
+        written: write_headers.WriteNote,
         *,
         author: str | None = None,
         reason: str | None = None,
     ) -> bytes:
-        """Run `work` on the part and on the store, alone on the writer's thread. Return its answer on the part."""
+        """Run `work` on the part and on the store, alone on the writer's thread. Return its answer on the part. `written`: receives what it did."""
         if apart.transaction is not None:
             return await self.main.turn(  # type: ignore[no-any-return]
                 partial(self._both, work), alone=True, within=apart.transaction
@@ -103,16 +106,17 @@ class ScopedWrites:
             )
 
         def alone() -> bytes:
-            with store._asked_by(id, since), self.transaction(author=author or apart.author, reason=reason):
+            how = {"author": author or apart.author, "reason": reason}
+            with store._asked_by(id, since), self.transaction(written, **how):
                 return self._both(work)
 
         return await self.main.turn(alone, alone=True)  # type: ignore[no-any-return]
 
     @contextmanager
-    def transaction(self, **how: Any) -> Iterator[None]:
-        """Open a transaction of the store, and one of the part that is rolled back."""
+    def transaction(self, written: write_headers.WriteNote, **how: Any) -> Iterator[None]:
+        """Open a transaction of the store, and one of the part that is rolled back. `written`: receives what it did."""
         store = self.main.store
-        with store.transaction(**how):
+        with write_headers.noting_write(store, written, self._part), store.transaction(**how):
             tx = store.coordinate()[1]
             with self._part._tried(tx, how.get("author"), how.get("reason")) as born:
                 self._born, self._checked = born, 0

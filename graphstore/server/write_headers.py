@@ -28,17 +28,16 @@ class WriteNote:
 
 
 @contextmanager
-def noting_write(store: Store, written: WriteNote) -> Iterator[None]:
-    """Record what the block writes, unless it is part of a transaction."""
+def noting_write(store: Store, written: WriteNote, part: Store | None = None) -> Iterator[WriteNote]:
+    """Record what the block writes, unless it is part of a transaction. `part`: what a token with scopes sees; only that is recorded."""
     before = store.last_tx
-    yield
+    yield written
     if (tx := store.last_tx) == before:
         return
     if readings.is_recorded(store._ledger.database):
         written.tx = tx
-    count, ids = store._ledger.made_shaky(_SHAKY)
-    if count:
-        told = json.dumps({"count": count, "ids": ids}).encode("ascii")
+    if ids := store._ledger.made_shaky(None if part is None else part._core.rows.database):
+        told = json.dumps({"count": len(ids), "ids": ids[:_SHAKY]}).encode("ascii")
         written.headers = ((b"graphstore-shaky", told),)
 
 

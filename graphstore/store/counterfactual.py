@@ -131,8 +131,9 @@ class _ClockOfCalls:
 class _Doing:
     """Repeats the calls of a chain, without some of them."""
 
-    def __init__(self, store: Line, omitted: Omitted) -> None:
+    def __init__(self, store: Line, omitted: Omitted, chain: Iterable[Verbatim], is_part: bool) -> None:
         self.of, self.wanted = store, omitted
+        self._chain, self._is_part = chain, is_part
         self.left_out: list[LeftOutOperation] = []
         self.omitted, self.by_effects = 0, False
         self._clock = _ClockOfCalls()
@@ -140,12 +141,16 @@ class _Doing:
     def done(self, now: Instant) -> Line:
         """Return the store in memory. `now`: the instant at which its clock stops."""
         reader = ChainReader()
-        transactions = list(reader.transactions(self.of._ledger.verbatim()))
+        transactions = list(reader.transactions(self._chain))
         first = self._first(transactions)
+        if self._is_part:
+            _refuse_outside(transactions[first:])
+        from graphstore.store.store import GraphStore
+
         place = Folder.in_memory()
         place.hold()
         self._copy(place, (line for each in transactions[:first] for line in each.lines))
-        made = type(self.of)(
+        made = GraphStore(
             place, clock=self._clock, driver=self.of._core.graphs.driver, durability="none", author=None
         )
         again = Again(made, self.of, reader)
@@ -227,26 +232,31 @@ class _Doing:
         ]
 
 
+def _refuse_outside(transactions: Iterable[RecordedTransaction]) -> None:
+    """Raise InvalidError if an operation outside of a token's scopes changed something inside. Only its effects are visible, so it cannot be repeated."""
+    for each in transactions:
+        if any(not op.subject for call in each.calls for op in call.ops):
+            raise InvalidError(
+                f"at {exactly(each.tx)} something outside of your scopes changed something inside. That cannot be done again from what you "
+                "see, so the answer would not be exact. Ask with a token without scopes."
+            )
+
+
 def without(
-    store: Line,
-    *,
-    source: str | None = None,
-    author: str | None = None,
-    id: str | None = None,
-    tx: Instant | None = None,
+    store: Line, omitted: Omitted, chain: Iterable[Verbatim], *, is_part: bool = False
 ) -> Counterfactual:
-    """See `Store.without`."""
-    given = {"source": source, "author": author, "id": id, "tx": tx}
-    for name in ("source", "author", "id"):
-        if given[name] is not None:
-            text_of(name, given[name])
-    if all(value is None for value in given.values()):
+    """See `Store.without`. `is_part`: the chain is that of some scopes."""
+    id, tx = omitted.id, omitted.tx
+    for name, value in zip(("source", "author", "id"), omitted, strict=False):
+        if value is not None:
+            text_of(name, value)
+    if omitted == Omitted():
         raise InvalidError(
             "without() of nothing. Give source=, author=, id= or tx=: what had never been recorded."
         )
     trunk = store._trunk
     valid, known = store.coordinate()
-    doing = _Doing(trunk, Omitted(source, author, id, tx))
+    doing = _Doing(trunk, omitted, chain, is_part)
     made = doing.done(max(valid, known))
     if not doing.omitted and (id is not None or tx is not None):
         made.close()

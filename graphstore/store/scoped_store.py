@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 from zlib import crc32
@@ -11,6 +12,7 @@ from zlib import crc32
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.graph.graphs import Graphs
 from graphstore.ledger import scoped_dump
+from graphstore.ledger.chain import Verbatim
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
 from graphstore.search.model_vectors import Vectors
@@ -87,9 +89,8 @@ class ScopedStore(GraphStore):
         self._of._usable()
         super()._usable()
 
-    def without(self, **_: Any) -> NoReturn:
-        """Refused: what was left out would tell of what is outside."""
-        raise InvalidError(_OUTSIDE)
+    def _chain(self) -> Iterator[Verbatim]:
+        return scoped_dump.lines(self._of._place.read_ledger(), self._scopes)
 
     def close(self) -> None:
         """Let go of the graphs. The whole store stays open."""

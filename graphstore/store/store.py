@@ -8,13 +8,14 @@ its reads, and its verbs decide on them. The store creates its branches, and bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.graph.graphs import Graphs
 from graphstore.ledger import branch_ledger, branch_records, word_rows
-from graphstore.ledger.chain import RETENTION
+from graphstore.ledger.chain import RETENTION, Verbatim
 from graphstore.read import happened
 from graphstore.store import bulk, sweeping
 from graphstore.store.whole_store import WholeStore
@@ -272,12 +273,25 @@ class Store(WholeStore):
         verb = verbs.Supersede((old, *more), by, reason, valid_from, if_number, created_by)
         return self._perform(verb)
 
+    @overload
+    def link(
+        self, source: str, kind: str, target: str, *, reason: str | None = None, strength: int | None = None, confidence: str = "explicit",
+        created_by: str = "user", valid_from: TimeLike | None = None, valid_to: TimeLike | None = None, metadata: Mapping[str, Any] | None = None,
+        id: str | None = None, history: bool = False,
+    ) -> Link: ...  # fmt: skip
+    @overload
+    def link(
+        self, source: str, kind: str, target: str, *, also: Iterable[Sequence[str]], reason: str | None = None, strength: int | None = None,
+        confidence: str = "explicit", created_by: str = "user", valid_from: TimeLike | None = None, valid_to: TimeLike | None = None,
+        metadata: Mapping[str, Any] | None = None, history: bool = False,
+    ) -> list[Link]: ...  # fmt: skip
     def link(
         self,
         source: str,
         kind: str,
         target: str,
         *,
+        also: Iterable[Sequence[str]] | None = None,
         reason: str | None = None,
         strength: int | None = None,
         confidence: str = "explicit",
@@ -287,18 +301,26 @@ class Store(WholeStore):
         metadata: Mapping[str, Any] | None = None,
         id: str | None = None,
         history: bool = False,
-    ) -> Link:
+    ) -> Link | list[Link]:
         """Record `source kind target`, from `valid_from` on (default: now; where one end rests on the other or was caused by it, since that one began).
         The same link again is the same link. `history`: one end was made from the other as that was (a summary, a lesson), so it is shaken only when
-        that was never so.
+        that was never so. `also`: further links, each `(source, target)` of the same kind or `(source, kind, target)`, with the same
+        attributes. All are recorded in one transaction, or none is; the answer is then the list of them, the first one first.
 
-        Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect; ConflictError for
-        a cycle, or an existing link with other attributes.
+        Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect, `id` beside `also`;
+        ConflictError for a cycle, or an existing link with other attributes.
         """
-        verb = verbs.AddLink(
-            source, kind, target, reason, strength, confidence, created_by, valid_from, valid_to, metadata, id, history
-        )  # fmt: skip
-        return self._perform(verb)
+        sentences = [(source, kind, target), *inputs.sentences(kind, () if also is None else also)]
+        if also is not None and id is not None:
+            raise InvalidError(f"id {id!r} cannot name several links. Leave it out, or link them one by one.")
+        with self.verb() if also is not None else nullcontext():
+            links = [
+                self._perform(verbs.AddLink(
+                    *each, reason, strength, confidence, created_by, valid_from, valid_to, metadata, id, history
+                ))
+                for each in sentences
+            ]  # fmt: skip
+        return links[0] if also is None else links
 
     @overload
     def unlink(
@@ -512,14 +534,20 @@ class Store(WholeStore):
         called. Those that cannot be, such as a link to what was never made, are in the view's `left_out`. What was forgotten stays forgotten.
 
         It costs as much as recording again what follows the first omitted operation. `compare` with another view shows the difference. Raises
-        NotFoundError for an id or a transaction that nothing was recorded of, InvalidError where nothing is given.
+        NotFoundError for an id or a transaction that nothing was recorded of, InvalidError where nothing is given, or where something outside of
+        a token's scopes changed something inside since.
         """
         from graphstore.store import counterfactual
 
         self._usable()
         at = tx.tx if isinstance(tx, findings.Change) else tx
         when = None if at is None else self.instant_of(at, "tx", "tx", "from")
-        return counterfactual.without(self, source=source, author=author, id=id, tx=when)
+        omitted = counterfactual.Omitted(source, author, id, when)
+        return counterfactual.without(self, omitted, self._trunk._chain(), is_part=bool(self._seen_scopes))
+
+    def _chain(self) -> Iterator[Verbatim]:
+        """Yield the lines of the chain that this opening sees."""
+        return self._ledger.verbatim()
 
     # ------------------------------------------------------------------ settings and upkeep
 

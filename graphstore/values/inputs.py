@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -280,6 +280,18 @@ def names(what: str, value: str | Iterable[str]) -> list[str]:
     if several is None or not all(isinstance(each, str) for each in several):
         raise InvalidError(f"{what} {value!r} is no name of a column. Give a name, or a list of names.")
     return list(dict.fromkeys(several))
+
+
+def sentences(kind: str, also: Iterable[Sequence[str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield links, each given as `(source, target)` of `kind` or as `(source, kind, target)`. Raises InvalidError for one in another form."""
+    for each in also:
+        match tuple(each) if isinstance(each, Sequence) and not isinstance(each, str) else ():
+            case (source, target):
+                yield source, kind, target
+            case (source, other, target):
+                yield source, other, target
+            case _:
+                raise InvalidError(f"also has {each!r}. Give (source, target), or (source, kind, target).")
 
 
 def id_of(value: str | Thing) -> str:

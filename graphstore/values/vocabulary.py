@@ -74,7 +74,7 @@ KINDS: Mapping[str, Kind] = {
             table=True,
         ),
         Kind("transition", "lifecycle", "transitioned_to", walked=False, creators=("store",), table=True),
-        Kind("corrects", "lifecycle", "corrected_by", creators=_STORE, table=True),
+        Kind("corrects", "lifecycle", "corrected_by", acyclic=True, creators=_STORE, table=True),
         Kind("derived_from", "lifecycle", "source_of", creators=_STORE, table=True, rests=frozenset(FALLS)),
         Kind(
             "supports",

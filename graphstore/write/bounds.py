@@ -50,6 +50,7 @@ class Bounds(Linking):
         """
         index = self.index
         slot, regions = index.slot_of(new), [*gone]
+        withdrawn: list[tuple[int, Period]] = []
         if index.has_given_end(new):
             regions += stated
         begins = index.stated_start(new)
@@ -60,6 +61,7 @@ class Bounds(Linking):
             self.trust.guard_links(rows)
             old = index.l_tgt[link]
             for part in self._withdraw(link, span) if rows else ():
+                withdrawn += [(old, part)] if index.l_kind[link] == "corrects" else []
                 first = index.stated_start(old)
                 follows = new > old and bool(stated) and (first is None or stated[0][0] >= first)
                 if slot is not None and index.slot_of(old) == slot and follows:
@@ -69,6 +71,8 @@ class Bounds(Linking):
                     self.give_back(old, part)
         if slot is not None:
             self.settle(slot, regions)
+        for old, part in withdrawn:
+            self._uncorrect(old, part)
 
     def unlink(self, link: int, span: Period) -> None:
         """Unlink a supersession or a correction over a period, with the links minted with it, and give back what it took.
@@ -79,6 +83,25 @@ class Bounds(Linking):
         for part in self._withdraw(link, span):
             self.give_back(old, part)
             self._refuse_held(old, part)
+            if self.index.l_kind[link] == "corrects":
+                self._uncorrect(old, part)
+
+    def _uncorrect(self, old: int, freed: Period) -> None:
+        """Let other bounds take what a withdrawn correction took of a thing over a period, so that it is not retracted there any more."""
+        index, work = self.index, self.work
+        if index.is_event[old]:
+            return
+        edges = {at for _, period in index.removals(old, work.tx) for at in period}
+        for ver, start, stop in index.taken.get(old, ()):
+            part = overlap((start, stop), freed) if ver != ENDED else None
+            for left in without_all(part, self.limits(old, part, ("corrects",))) if part else ():
+                for cell in pairwise(sorted({*left, *(at for at in edges if left[0] < at < left[1])})):
+                    if index.standing(old, cell[0], work.tx) == "retracted":
+                        op = self._operation
+                        if index.o_verb[op] in RETRACTING:
+                            op = work.op("supersede", index.names[old])
+                        index.open_row(ver, cell, work.tx, op)
+                        work.stop_believing(old, cell, op)
 
     def _refuse_held(self, old: int, freed: Period) -> None:
         index, slot = self.index, self.index.slot_of(old)
@@ -136,11 +159,13 @@ class Bounds(Linking):
                 self._restore(old, ver, part)
         self.enforce(old)
 
-    def limits(self, ent: int, period: Period) -> list[Period]:
-        """Return the parts of a period over which a supersession or a correction prevents a thing from holding."""
+    def limits(
+        self, ent: int, period: Period, kinds: tuple[str, ...] = ("supersedes", "corrects")
+    ) -> list[Period]:
+        """Return the parts of a period over which a supersession or a correction, or a link of the given kinds, prevents a thing from holding."""
         index, found = self.index, list[Period]()
         slot = index.slot_of(ent)
-        kinds = ("corrects",) if index.is_event[ent] else ("supersedes", "corrects")
+        kinds = ("corrects",) if index.is_event[ent] else kinds
         for link in index.of_kinds(index.into, ent, kinds):
             new = index.l_src[link]
             for row in self._over(link, period):

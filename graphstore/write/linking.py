@@ -366,7 +366,8 @@ class Linking:
         if self.closes_cycle(ends, tx):
             source, target = self.index.names[ends.source], self.index.names[ends.target]
             raise ConflictError(
-                f"{source!r} {ends.kind.name} {target!r} would close a cycle: {target!r} already leads to {source!r} by {ends.kind.name}."
+                f"{source!r} {ends.kind.name} {target!r} would close a cycle: {target!r} already leads to {source!r} by {ends.kind.name}. "
+                "Unlink that first, or retract the one that was wrong."
             )
 
     def closes_cycle(self, ends: LinkEnds, tx: Instant) -> bool:

@@ -466,6 +466,29 @@ EPISODES = (
         on("2026-02-01", fact("first", "the outage took an hour", "2026-01-01"), fact("second", "it took two hours", "2026-01-01", corrects=["first"])),
         on("2026-02-02", retract("second")),
     ), (ask("standing", "first", "retracted", tx="2026-02-01"), ask("says", "first", "the outage took an hour"), ask("current", "first", ("first",)))),
+    *(
+        Episode(f"a correction {how} leaves the word of the supersession ({order})", "borrowed bounds", (
+            on("2026-02-01", fact("berlin", "the office is in Berlin", "2026-01-01")),
+            *(on(f"2026-02-0{day}", steps[name]) for day, name in enumerate(order.split(" then "), 2)),
+            on("2026-02-04", away),
+        ), (
+            ask("standing", "berlin", "superseded"), ask("says", "berlin", "the office is in Berlin", valid="2026-01-15"),
+            ask("standing", "berlin", "retracted", tx="2026-02-03", valid="2026-01-15"), ask("current", "berlin", ("bonn",)),
+        ))
+        for steps in [{
+            "moved": fact("bonn", "the office is in Bonn", "2026-01-20", supersedes=["berlin"]),
+            "corrected": fact("essen", "the office is in Essen", "2026-01-01", corrects=["berlin"]),
+        }]
+        for order in ("moved then corrected", "corrected then moved")
+        for how, away in (("unlinked", do("unlink", source="essen", kind="corrects", target="berlin")), ("retracted", retract("essen")))
+    ),
+    Episode("two that correct each other are refused", "late correction", (
+        on("2026-02-01", fact("first", "it costs 10", "2026-01-01"), fact("second", "it costs 12", "2026-01-01", corrects=["first"])),
+        on("2026-02-02", link("first", "corrects", "second", refused=("ConflictError", "'first' corrects 'second' would close a cycle", "retract the one that was wrong"))),
+        on("2026-02-03", fact("third", "it costs 14", "2026-01-01", corrects=["second"])),
+        on("2026-02-04", link("first", "corrects", "third", refused=("ConflictError", "cycle"))),
+        on("2026-02-05", retract("third")), on("2026-02-06", retract("second")),
+    ), (ask("says", "first", "it costs 10"), ask("nodes", None, ("first",)))),
     Episode("a correction stays in force when what was corrected is revised", "borrowed bounds", (
         on("2026-02-01", fact("first", "the outage took an hour", "2026-01-01"), fact("second", "it took two hours", "2026-01-10", corrects=["first"])),
         on("2026-02-02", do("revise", id="first", content={"says": "an hour or so"}, valid_from="2026-01-01")),

@@ -47,7 +47,7 @@ UNRANKED = float("-inf")
 
 SYMMETRIC = {"contradicts", "related_to", "co_constrains"}
 EARLIER_SOURCE = {"continuation", "fork", "branch", "tree_jump", "resume", "compaction"}
-ACYCLIC = {"supersedes", "continuation"}
+ACYCLIC = {"supersedes", "corrects", "continuation"}
 REPEATING = {"error", "regression", "resolution"}
 MENDING = {"fix", "resolution"}
 NEVER_OPEN = {"deploy", "fix", "resolution", "confirmation", "message", "TEXT", "AUDIO", "IMAGE", "SYSTEM"}
@@ -561,12 +561,12 @@ class Oracle:
             and (a["key"], a["scope"]) == (b["key"], b["scope"])
         )
 
-    def _limits(self, id: str, span: Span) -> list[Span]:
+    def _limits(self, id: str, span: Span, kinds: tuple[str, ...] = ("corrects", "supersedes")) -> list[Span]:
         """Where a supersession or a correction keeps a thing from holding."""
         found: list[Span] = []
         for link in self._now_links():
             part = common(valid(link), span)
-            if link["target"] != id or part is None:
+            if link["target"] != id or part is None or link["kind"] not in kinds:
                 continue
             if link["kind"] == "corrects":
                 found += self._stated(link["source"], part)
@@ -892,6 +892,7 @@ class Oracle:
     def _let_go(self, new: str, span: Span, stated: list[Span], gone: list[Span]) -> None:
         """The supersessions and corrections a thing made go with it over that time, and what they and its place in a slot took comes back."""
         regions = [*gone, *(stated if new in self.given_end else [])]
+        withdrawn: list[tuple[Row, Span]] = []
         begins = self._stated_start(new)
         if begins is not None and stated and stated[0][0] < begins:
             regions += self._stated(new, ALWAYS)  # it begins later now, and may win over others
@@ -903,6 +904,7 @@ class Oracle:
             ):
                 self._guard_links([link])
                 part = self._withdraw(link, span)
+                withdrawn.append((link, part))
                 old = link["target"]
                 first, later = (
                     self._stated_start(old),
@@ -920,6 +922,8 @@ class Oracle:
                 else:
                     self._give_back(old, part)
         self._settle(new, regions)
+        for link, part in withdrawn:
+            self._uncorrect(link, part)
 
     @verb
     def supersede(
@@ -1197,10 +1201,24 @@ class Oracle:
         for row in rows:
             old, part = row["target"], self._withdraw(row, span)
             self._give_back(old, part)
+            self._uncorrect(row, part)
             for kept in self._kept(old) if old in self.nodes else []:
                 freed = common(valid(kept), part)
                 if freed and self._slot_taken(self.nodes[old], outside(freed, self._limits(old, freed))):
                     raise Refused(ConflictError)
+
+    def _uncorrect(self, link: Row, freed: Span) -> None:
+        """What other bounds keep of a thing was not taken by a correction that is withdrawn."""
+        old = link["target"]
+        if link["kind"] != "corrects" or old not in self.nodes:
+            return
+        for kept in self._kept(old):
+            part = common(valid(kept), freed)
+            corrected = self._limits(old, part, ("corrects",)) if part else []
+            for left in outside(part, corrected) if part else []:
+                for cell in cut_at(left, [valid(gone) for gone in self.gone if gone["id"] == old]):
+                    if self.bare_standing(old, cell[0], END - TICK) == "retracted":
+                        self._write(self.gone, {"id": old, "why": "supersede", "by": None}, cell)
 
     def _withdraw(self, link: Row, span: Span) -> Span:
         """The link, and what was minted beside it, goes over that time."""

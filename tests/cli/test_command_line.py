@@ -386,6 +386,15 @@ def test_link_and_unlink(folder: Path) -> None:
     assert link["metadata"] == {"seen": 3}
     assert answer("unlink", folder, link["id"], "--reason", "not so") == {"unlinked": link["id"]}
     assert answer("links", folder, "limits") == []
+    several = json.loads(
+        run("link", folder, "limits", "uses", "tokens", "tokens", "supports", "limits", "--json")
+    )
+    assert [("limits", "uses", "tokens"), ("tokens", "supports", "limits")] == [
+        (one["source"], one["kind"], one["target"]) for one in several
+    ]
+    assert "Give each as A KIND B" in refused(
+        "link", folder, "limits", "uses", "tokens", "tokens", "supports", code=2
+    )
     said = run("link", folder, "limits", "contradicts", "tokens")
     assert "limits contradicts tokens" in said
     assert "unlinked" in run("unlink", folder, said.split()[0])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import graphstore
 from graphstore import GraphStore, GraphStoreError, InvalidError, NotFoundError
+from graphstore.store.scoped_store import ScopedStore
 from tests.change.oracle import Oracle
 from tests.change.programs import SEEDS, THINGS, Hours, Step, draw, instants, tell_store
 from tests.change.test_change_properties import READS
@@ -104,6 +106,63 @@ def test_it_is_what_a_store_says_that_was_never_told(seed: int) -> None:
         assert expected == found, person
         other.close()
     store.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_within_scopes_it_is_what_a_store_says_without_the_rest(seed: int) -> None:
+    """Two teams write by turns, in their own transactions and with the same people."""
+    chance, hours = random.Random(seed), Hours()
+    teams = {
+        scope: iter([
+            step._replace(more={**step.more, **own.get(step.verb, {})})
+            for own in [{"add": {"scope": scope}, "event": {"metadata": {"scope": scope}}}]
+            for step in draw(chance, 16, Oracle(hours), hours, prefix)
+        ])
+        for scope, prefix in (("team/a", ""), ("team/b", "zebra-"))
+    }  # fmt: skip
+    turns = [(scope, chance.choice(PEOPLE)) for scope in chance.sample(["team/a", "team/b"] * 16, 32)]
+    program = [(step, who, scope) for scope, who in turns for step in [next(teams[scope], None)] if step]
+    both, alone = [(step, who) for step, who, _ in program], {
+        at for at, (_, _, scope) in enumerate(program) if scope != "team/a"
+    }  # fmt: skip
+    sizes, silent = [1] * len(program), set[int]()
+    store, _ = play(both, sizes, None, silent)
+    part = ScopedStore(store, ("team/a",))
+    for person in PEOPLE:
+        other, _ = play(both, sizes, person, silent | alone)
+        view = part.without(author=person)
+        assert answers(lambda valid, other=other: other.as_of(valid=valid)) == answers(
+            lambda valid, view=view: view.as_of(valid=valid)
+        ), person
+        assert "zebra" not in repr(view.left_out) + view.counterfact.model_dump_json()
+        other.close()
+    store.close()
+
+
+def test_within_scopes_what_changed_from_outside_is_refused(told: GraphStore, clock: Clock) -> None:
+    told.add_node("fact", {"says": "a"}, id="team/a/one", scope="team/a", source="crawler")
+    told.add_node("fact", {"says": "a too"}, id="team/a/two", scope="team/a")
+    part = ScopedStore(told, ("team/a",))
+    assert ["team/a/two"] == [node.id for node in part.without(source="crawler").nodes()]
+    with pytest.raises(NotFoundError, match="no operation of 'scraped'"):
+        part.without(id="scraped")
+    clock.move(days=1)
+    told.add_node("fact", {"says": "zebra"}, id="zebra", supersedes=["team/a/two"])
+    with pytest.raises(InvalidError, match="something outside of your scopes") as refused:
+        part.without(source="crawler")
+    assert "zebra" not in str(refused.value)
+
+
+def test_a_dump_of_scopes_is_done_again_with_the_arguments_that_were_given(
+    told: GraphStore, clock: Clock, tmp_path: Path
+) -> None:
+    told.add_node("fact", {"says": "a"}, id="team/a/one", scope="team/a", source="crawler")
+    clock.move(days=1)
+    told.add_node("fact", {"says": "b"}, id="team/a/two", scope="team/a", valid_from="2026-01-05")
+    ScopedStore(told, ("team/a",)).export(tmp_path / "a.jsonl")
+    with graphstore.restore(tmp_path / "a.jsonl", tmp_path / "a.gs") as restored:
+        [node] = restored.without(source="crawler").nodes()
+    assert day("2026-01-05") == node.valid_from
 
 
 @pytest.fixture

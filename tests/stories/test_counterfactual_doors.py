@@ -75,14 +75,42 @@ def test_over_http(url: str) -> None:
     assert 422 == wire.ask("GET", "/nodes?without=nonsense")[0]
 
 
-def test_a_token_with_scopes_asks_nothing_of_the_whole(url: str, folder: Path) -> None:
+def test_a_token_with_scopes_sees_what_its_scopes_hold(url: str, folder: Path) -> None:
+    with graphstore.open(url, token=WRITE) as store, store.transaction(author="ben"):
+        store.add_node("fact", {"says": "a"}, id="team/a/one", scope="team/a", source="crawler")
+        store.add_node("fact", {"says": "b"}, id="team/a/two", scope="team/a", derived_from=["team/a/one"])
     shown = tokens.add(folder, "team", scopes=("team/a",), rights="read")
-    wire = Wire(url, shown)
-    for status in (
-        wire.ask("GET", "/nodes?without=source%3Dcrawler")[0],
-        wire.ask("POST", "/without", {"author": "ben"})[0],
+    with graphstore.open(url, token=shown) as store:
+        view = store.without(source="crawler")
+        assert ["team/a/two"] == [each.subject for each in view.left_out] and [] == view.nodes()
+        assert {"team/a/one", "team/a/two"} == {
+            node.id for node in store.without(author="ben").counterfact.difference.removed
+        }
+    status, told, _ = Wire(url, shown).ask("POST", "/without", {"author": "bot"})
+    assert (200, 0, []) == (status, told["omitted"], told["difference"]["removed"])
+
+
+def test_in_the_shell(folder: Path) -> None:
+    def shell(*lines: str) -> tuple[str, str]:
+        found = CliRunner().invoke(
+            app, ["shell", str(folder), "--keep-going", "--mode", "csv"], input="\n".join(lines)
+        )
+        return found.stdout, found.stderr
+
+    ids = "MATCH (n:Node) RETURN n.id AS id ORDER BY id;"
+    assert "id\nprice\n" == shell(":without source=crawler", ids)[0]
+    assert "1 operations omitted, 1 that need them left out" in shell(":without source=crawler")[1]
+    assert "id\nraise\nscraped\n" == shell(":without source=crawler", ":now", ids)[0]
+    assert "raise" in shell(":without source=crawler", ":without")[0]
+    assert "raise" in shell(":without --source crawler")[0]
+    for line in (":changes", ":tables", ":recipe whole_history"):
+        assert "shows what was recorded" in shell(":without author=ben", line)[1]
+    for line, words in (
+        (":without", "without what?"),
+        (":without ben", "Give source="),
+        (":without id=nothing", "no operation of"),
     ):
-        assert status in (403, 422)
+        assert words in shell(line)[1]
 
 
 def test_on_the_command_line(folder: Path) -> None:

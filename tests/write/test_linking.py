@@ -485,3 +485,46 @@ def test_what_was_corrected_does_not_come_back_with_what_superseded_it(store: Gr
 
     for valid in ("2026-01-10", "2026-01-20"):
         assert "retracted" == store.as_of(valid=valid).inspect("wrong").node.standing
+
+
+# ---------------------------------------------------------------- several at once
+
+
+def test_several_links_are_one_transaction(facts: GraphStore) -> None:
+    made = facts.link(
+        "second",
+        "supports",
+        "first",
+        also=[("third", "first"), ["third", "derived_from", "second"]],
+        reason="read",
+    )
+    assert [
+        ("second", "supports", "first"),
+        ("third", "supports", "first"),
+        ("third", "derived_from", "second"),
+    ] == [(link.source, link.kind, link.target) for link in made]
+    assert {(made[0].tx_from, "read")} == {(link.tx_from, link.reason) for link in made}
+    assert [made[0].id] == [
+        link.id for link in facts.link("second", "supports", "first", also=(), reason="read")
+    ]
+
+
+def test_of_several_links_all_are_recorded_or_none(facts: GraphStore) -> None:
+    with pytest.raises(NotFoundError, match="nowhere"):
+        facts.link("second", "supports", "first", also=[("third", "first"), ("nowhere", "first")])
+    assert [] == facts.links_from("second") + facts.links_from("third")
+    with facts.transaction():
+        with pytest.raises(InvalidError, match="itself"):
+            facts.link("second", "supports", "first", also=[("third", "third")])
+        facts.link("third", "supports", "first")
+    assert [] == facts.links_from("second") and 1 == len(facts.links_from("third"))
+
+
+@pytest.mark.parametrize("also", [["third"], [("third",)], [("third", "supports", "first", "x")]])
+def test_what_is_no_link_is_refused(facts: GraphStore, also: list[str]) -> None:
+    with pytest.raises(
+        InvalidError, match=r"also has .*Give \(source, target\), or \(source, kind, target\)"
+    ):
+        facts.link("second", "supports", "first", also=also)
+    with pytest.raises(InvalidError, match="cannot name several links"):
+        facts.link("second", "supports", "first", also=[("third", "first")], id="mine")

@@ -36,6 +36,7 @@ from graphstore.graph.statement import parse, pieces
 from graphstore.values.findings import BranchInfo
 
 if TYPE_CHECKING:
+    from graphstore.store.counterfactual import Counterfactual
     from graphstore.store.store import Branch, GraphStore
     from graphstore.view.view import View
 
@@ -110,6 +111,9 @@ class Shell:
         self.valid: str | None = None
         self.tx: str | None = None
         self.tables = False
+        self.without: str | None = None
+        """What is looked at as if it had never been recorded, such as `author=ben`."""
+        self._counterfactual: tuple[object, Counterfactual] | None = None
         self.params: dict[str, Any] = {}
         self.last: ShellAnswer | None = None
         """The last answer, for :export."""
@@ -124,11 +128,33 @@ class Shell:
 
     def view(self) -> View:
         """The view at the shell's coordinate."""
-        return common.view_at(self.store, self.valid, self.tx)
+        return self._looking(self.valid, self.tx)
 
     def view_at(self, at: str | None) -> View:
         """The view as of a time or a snapshot, on both axes; None: now."""
-        return common.view_at(self.store, at, at)
+        return self._looking(at, at)
+
+    def _looking(self, valid: str | None, tx: str | None) -> View:
+        view = common.view_at(self.store, valid, tx)
+        if self.without is None:
+            return view
+        return self.counterfactual(self.without).as_of(valid=view.at.valid, tx=view.at.tx)
+
+    def counterfactual(self, without: str) -> Counterfactual:
+        """Return the view without some operations. The last one is kept until something is written. Raises what `Store.without` raises."""
+        from graphstore.store.counterfactual import arguments
+
+        asked = without, self.branch, self.store.as_of().at.tx
+        if self._counterfactual is None or self._counterfactual[0] != asked:
+            self._counterfactual = asked, self.store.without(**arguments(without))
+        return self._counterfactual[1]
+
+    def refuse_counterfactual(self, what: str) -> None:
+        """Raise InvalidError for what shows only what was recorded, while something is looked at as if it had not been."""
+        if self.without is not None:
+            raise InvalidError(
+                f"{what} shows what was recorded, and you look at what would be believed without {self.without}. :now looks at what was recorded."
+            )
 
     def move_to(self, valid: str | None, tx: str | None) -> None:
         """Look from now on at that coordinate; None on an axis: now. Raises what `as_of` raises, and stays where it is then."""
@@ -157,9 +183,9 @@ class Shell:
     def _coordinate(self) -> str:
         if self.tables:
             return " (tables)"
-        if self.valid is not None and self.valid == self.tx:
+        if self.valid is not None and self.valid == self.tx and self.without is None:
             return f" (as of {self.valid})"
-        axes = (("valid", self.valid), ("tx", self.tx))
+        axes = (("valid", self.valid), ("tx", self.tx), ("without", self.without))
         shown = ", ".join(f"{axis} {at}" for axis, at in axes if at is not None)
         return f" ({shown})" if shown else ""
 
@@ -258,10 +284,29 @@ def _tx(shell: Shell, at: str) -> None:
 
 
 def _now(shell: Shell, _: str) -> None:
+    shell.without = None
     shell.move_to(None, None)
 
 
+def _without(shell: Shell, words: str) -> ShellAnswer | None:
+    asked = _asking(commands.COMMANDS["without"])
+    if words.startswith("-"):
+        return asked.act(shell, words)
+    if not words:
+        if shell.without is None:
+            raise InvalidError("without what? Give source=, author=, id= or tx=: :without author=ben.")
+        return of_value(shell.counterfactual(shell.without).counterfact)
+    text = ",".join(_words(words))
+    view = shell.counterfactual(text)
+    shell.without, shell.tables = text, False
+    shell.output.remark(
+        f"{view.omitted} operations omitted, {len(view.left_out)} that need them left out. :without lists the difference, :now ends it."
+    )
+    return None
+
+
 def _tables(shell: Shell, _: str) -> None:
+    shell.refuse_counterfactual(":tables")
     shell.tables = True
     shell.output.remark("Cypher sees the whole history, periods as columns. :view goes back.")
 
@@ -301,6 +346,8 @@ def _asking(command: command_rows.Command) -> ShellCommand:
                 values = command_rows.parsed(command, _words(rest))
             except _UsageError as error:
                 raise InvalidError(f"{usage!r} cannot be asked so: {error.format_message()}") from None
+        if not command.is_at:
+            shell.refuse_counterfactual(f":{command.name}")
         if command.check is not None:
             command.check(values)
         asked = command_rows.CommandRun(command, shell.store, values, {"valid": shell.valid, "tx": shell.tx})
@@ -402,6 +449,7 @@ def _param(shell: Shell, rest: str) -> ShellAnswer | None:
 
 
 def _recipe(shell: Shell, words: str) -> ShellAnswer:
+    shell.refuse_counterfactual(":recipe")
     name, *given = shlex.split(words)
     if not name:
         raise InvalidError("which recipe?")
@@ -429,6 +477,7 @@ _LISTED = (
     ShellCommand(":valid TIME", "look at the world as it was then", _valid, ("coordinate",)),
     ShellCommand(":tx TIME", "look at what the store knew then", _tx, ("coordinate",)),
     ShellCommand(":now", "look at the present again, and follow the writer", _now),
+    ShellCommand(":without NAME=VALUE", "look as if what has this source, author, id or tx had never been recorded; alone: the difference", _without, ("option",)),
     ShellCommand(":branch [NAME]", "turn to a branch, or to the trunk; alone: the branches there are", _branch, ("branch",)),
     ShellCommand(":diff ID 1 3", "what changed between two versions; :diff TIME TIME: between two times", _diff, ("id|coordinate", "coordinate"), 2),
     ShellCommand(":schema", "labels, kinds, types, links and properties there are", _schema),
