@@ -703,6 +703,7 @@ class LinkAnswer(WriteAnswer):
     link: LinkLine
     is_new: bool
     also: tuple[str, ...] | None = None
+    now_shaky: tuple[ThingLine, ...] = ()
 
     def _headline(self) -> Iterable[str]:
         yield linked(self.link, self.is_new)

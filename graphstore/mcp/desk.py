@@ -141,17 +141,17 @@ class ToolWrite:
     """What became of a block that writes: the tx of its transaction, None where nothing was written."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        self.desk = desk
         self.tx: datetime | None = None
 
     @cached_property
     def view(self) -> View:
         """The view after the block."""
-        return self._desk.view()
+        return self.desk.view()
 
     def answer(self, answer: type[W], /, **fields: Any) -> W:
         """What a tool answers that wrote it."""
-        readers = () if self.tx is None else self._desk.readers(tx=self.tx)
+        readers = () if self.tx is None else self.desk.readers(tx=self.tx)
         return answer(at=answers.at(self.view), tx=self.tx, readers=readers, **fields)
 
     def thing(self, id: str) -> ThingLine:

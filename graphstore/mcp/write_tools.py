@@ -12,7 +12,7 @@ from pydantic import Field
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
-from graphstore.mcp.desk import Rare, ToolWrite
+from graphstore.mcp.desk import Desk, Rare, ToolWrite
 from graphstore.mcp.read_tools import Id
 from graphstore.mcp.schemas import RARE
 from graphstore.mcp.tooling import Tools, writing
@@ -321,7 +321,7 @@ class WriteTools(Tools):
             how="retracted" if ended_at is None else "ended",
             thing=about,
             now_shaky=tuple(_shaken(view, about.id)),
-            holds_again=tuple(_again(view, before, about.id)),
+            holds_again=tuple(_again(self.desk, view, before, about.id)),
         )
 
     @writing()
@@ -340,8 +340,8 @@ class WriteTools(Tools):
             undone = _changes(store, moment(instant(undone[0].subject)))
         view = self.desk.view()
         ids = _concerned(view, undone)
-        again = [each for id in ids for each in _again(view, before, id)]
-        closed = [target for id in ids for target in _replaced(view, id)]
+        again = [each for id in ids for each in _again(self.desk, view, before, id)]
+        closed = [target for id in ids for target in _replaced(self.desk, view, id)]
         shaken = {node.id for id in (*ids, *(each.id for each in again)) for node in _resting(before, id)}
         firm = [view.node(id) for id in sorted(shaken) if _standing(view, id) == "stands"]
         return answers.UndoAnswer(
@@ -389,7 +389,14 @@ class WriteTools(Tools):
             ]  # fmt: skip
         links = [(link_line(each), each.recorded_at > before.at.tx) for each in made]
         lines = tuple(answers.linked(*each) for each in links[1:])
-        return written.answer(answers.LinkAnswer, link=links[0][0], is_new=links[0][1], also=lines or None)
+        ends = [id for each in made for id in (each.source, each.target)]
+        return written.answer(
+            answers.LinkAnswer,
+            link=links[0][0],
+            is_new=links[0][1],
+            also=lines or None,
+            now_shaky=tuple(_newly_shaken(written.view, before, ends)),
+        )
 
     @writing("source", "target", destructive=True)
     def unlink(
@@ -470,7 +477,7 @@ def _remembered_one(
     outcome: Any, node: Node, warned: WriteWarnings, before: View, written: ToolWrite
 ) -> answers.RememberAnswer:
     view = written.view
-    closed = _replaced(view, node.id, before.at.tx)
+    closed = _replaced(written.desk, view, node.id, before.at.tx)
     found = view.inspect(node.id).node
     is_new = node.recorded_at > before.at.tx
     similar = warned.similar if is_new else (confirmed(node), *warned.similar)
@@ -486,9 +493,12 @@ def _remembered_one(
     )
 
 
-def _replaced(view: View, id: str, since: datetime | None = None) -> list[str]:
-    """Return the ids of what a node superseded or corrected, by links that were recorded after `since`."""
-    links = view.links_from(id, ("supersedes", "transition", "corrects"))
+def _replaced(desk: Desk, view: View, id: str, since: datetime | None = None) -> list[str]:
+    """Return the ids of what a thing superseded or corrected, by links that were recorded after `since`; of a plan, when it begins."""
+    node, at = view.inspect(id).node, view
+    if isinstance(node, Node) and node.valid_from > view.at.valid:
+        at = desk.view(iso(instant(node.valid_from)), iso(instant(view.at.tx)))
+    links = at.links_from(id, ("supersedes", "transition", "corrects"))
     return list(dict.fromkeys(link.target for link in links if since is None or link.recorded_at > since))
 
 
@@ -523,12 +533,14 @@ def _standing(view: View, id: str) -> str | None:
         return None
 
 
-def _again(view: View, before: View, id: str) -> list[answers.ThingLine]:
-    """What a thing had taken the place of, and stands again now."""
-    taken = [view.inspect(link.target).node for link in before.supersedes(id)]
+def _again(desk: Desk, view: View, before: View, id: str) -> list[answers.ThingLine]:
+    """What a thing had taken the place of, and stands again now or is planned again."""
+    holding = (*UPRIGHT, "not_yet")
+    known = _standing(before, id) is not None
+    taken = [view.inspect(target).node for target in _replaced(desk, before, id)] if known else []
     return things(
         view,
-        [node for node in taken if node.standing in UPRIGHT and _standing(before, node.id) not in UPRIGHT],
+        [node for node in taken if node.standing in holding and _standing(before, node.id) not in holding],
     )
 
 

@@ -638,3 +638,25 @@ def test_an_agent_has_the_rank_of_the_name_that_it_is_given(clock):
         with agent(server(store, author="bob"), "anybody") as signs:
             signs.ask("remember", statement="bob's", revises="hers")
             assert ("bob", "bob") == (store.node("hers").author, store.node("hers").source)
+
+
+def test_what_changes_a_plan_says_what_was_built_on_it(ana):
+    ana.ask("remember", statement="we launch on 10 April", id="april", key="launch", valid_from="2026-04-10")
+    ana.ask("remember", statement="the hall is booked", id="hall", derived_from=["april"])
+
+    moved = ana.ask("remember", statement="we launch on 2 May", id="may", key="launch", valid_from="2026-05-02", supersedes=["april"])  # fmt: skip
+    assert (["april"], ["hall"]) == tuple([each["id"] for each in moved[name]] for name in ("closed", "now_shaky"))  # fmt: skip
+    back = ana.ask("retract", id="may", reason="a slip")
+    assert ["april"] == [each["id"] for each in back["holds_again"]]
+
+
+def test_a_correction_says_what_it_took_back_and_what_holds_without_it(ana):
+    ana.ask("remember", statement="the fee is 300", id="300", valid_from="2026-01-01")
+    ana.ask("remember", statement="we can pay the fee", id="pay", derived_from=["300"])
+
+    found = ana.ask("remember", statement="the fee is 500", id="500", valid_from="2026-01-01", corrects=["300"])  # fmt: skip
+    assert (["300"], ["pay"]) == tuple([each["id"] for each in found[name]] for name in ("closed", "now_shaky"))  # fmt: skip
+    assert ["300"] == [each["id"] for each in ana.ask("retract", id="500", reason="misread")["holds_again"]]
+    ana.ask("remember", statement="the fee is 400", id="400", valid_from="2026-01-01")
+    linked = ana.ask("link", source="400", kind="corrects", target="300", reason="read again")
+    assert ["pay"] == [each["id"] for each in linked["now_shaky"]]

@@ -191,8 +191,12 @@ READS = sorted(name for name, call in contract.CALLS.items() if call.scope == "r
 
 
 def _heads(headers: dict[str, str]) -> dict[str, str]:
-    """The headers of an answer without what differs by itself: how long it is, and when it was sent."""
-    return {name: value for name, value in headers.items() if name not in _BY_ITSELF}
+    """The headers of an answer without what differs by itself: how long it is, when it was sent, and generated ids."""
+    return {
+        name: re.sub(r"\b([0-9a-f]{16}|evt_\w+)\b", "?", value)
+        for name, value in headers.items()
+        if name not in _BY_ITSELF
+    }
 
 
 def _alike(teams: Iterable[Wire], name: str, args: dict[str, Any], plain: Any) -> None:

@@ -122,8 +122,8 @@ def test_no_name_leads_to_two_kinds():
     assert len(names) == len(set(names))
 
 
-def test_supersedes_and_continuation_are_the_acyclic_kinds():
-    assert {"supersedes", "continuation"} == {kind.name for kind in KINDS.values() if kind.acyclic}
+def test_supersedes_corrects_and_continuation_are_the_acyclic_kinds():
+    assert {"supersedes", "corrects", "continuation"} == {kind.name for kind in KINDS.values() if kind.acyclic}
 
 
 def test_structural_kinds_run_from_earlier_to_later():
