@@ -537,8 +537,9 @@ class Recorder:
         return self._store.record_event(type, description, occurred_at=moment(at), origin="system", **fields)
 
     def _infer(self, source: str, kind: str, target: str, valid_from: Instant, reason: str) -> str:
-        fields: Any = {"reason": reason, "confidence": "inferred", "created_by": "store"}
-        return self._store.link(source, kind, target, valid_from=moment(valid_from), **fields).id
+        return self._store.link(
+            source, kind, target, valid_from=moment(valid_from), reason=reason, confidence="inferred", created_by="store"
+        ).id  # fmt: skip
 
     # ------------------------------------------------------------------ looking
 

@@ -409,12 +409,11 @@ class Ledger:
         self._heads += [head for head, _ in lines]
         self._last = last
 
-    def made_shaky(self, part: RowReader | None = None) -> list[str]:
-        """Return the ids of what the last append made shaky. `part`: a reader that shows only a part of the ledger."""
+    def made_shaky(self) -> list[str]:
+        """Return the ids of what the last append made shaky."""
         numbers = [] if self._standings is None else self._standings[1].made_shaky
-        asked = (orjson.dumps(numbers).decode(),)
-        rows = self.database.writer.execute(_IDS, asked) if part is None else part.rows(_IDS, asked)
-        return [id for (id,) in rows] if numbers else []
+        rows = self.database.writer.execute(_IDS, (orjson.dumps(numbers).decode(),)) if numbers else ()
+        return [id for (id,) in rows]
 
     def _standing_writer(self, digest: str) -> StandingWriter:
         """Return the last writer of standings, with its caches, if nothing was written or undone since; else a new one."""

@@ -36,7 +36,7 @@ def noting_write(store: Store, written: WriteNote, part: Store | None = None) ->
         return
     if readings.is_recorded(store._ledger.database):
         written.tx = tx
-    if ids := store._ledger.made_shaky(None if part is None else part._core.rows.database):
+    if ids := [id for id in store._ledger.made_shaky() if part is None or part.knows(id)]:
         told = json.dumps({"count": len(ids), "ids": ids[:_SHAKY]}).encode("ascii")
         written.headers = ((b"graphstore-shaky", told),)
 

@@ -131,9 +131,11 @@ class _ClockOfCalls:
 class _Doing:
     """Repeats the calls of a chain, without some of them."""
 
-    def __init__(self, store: Line, omitted: Omitted, chain: Iterable[Verbatim], is_part: bool) -> None:
+    def __init__(
+        self, store: Line, omitted: Omitted, chain: Iterable[Verbatim], new_store: Line, is_part: bool
+    ) -> None:
         self.of, self.wanted = store, omitted
-        self._chain, self._is_part = chain, is_part
+        self._chain, self._new_store, self._is_part = chain, new_store, is_part
         self.left_out: list[LeftOutOperation] = []
         self.omitted, self.by_effects = 0, False
         self._clock = _ClockOfCalls()
@@ -145,12 +147,10 @@ class _Doing:
         first = self._first(transactions)
         if self._is_part:
             _refuse_outside(transactions[first:])
-        from graphstore.store.store import GraphStore
-
         place = Folder.in_memory()
         place.hold()
         self._copy(place, (line for each in transactions[:first] for line in each.lines))
-        made = GraphStore(
+        made = self._new_store(
             place, clock=self._clock, driver=self.of._core.graphs.driver, durability="none", author=None
         )
         again = Again(made, self.of, reader)
@@ -243,9 +243,9 @@ def _refuse_outside(transactions: Iterable[RecordedTransaction]) -> None:
 
 
 def without(
-    store: Line, omitted: Omitted, chain: Iterable[Verbatim], *, is_part: bool = False
+    store: Line, omitted: Omitted, chain: Iterable[Verbatim], new_store: Line, *, is_part: bool
 ) -> Counterfactual:
-    """See `Store.without`. `is_part`: the chain is that of some scopes."""
+    """See `Store.without`. `new_store`: the class of a whole store; `is_part`: the chain is that of some scopes."""
     id, tx = omitted.id, omitted.tx
     for name, value in zip(("source", "author", "id"), omitted, strict=False):
         if value is not None:
@@ -256,7 +256,7 @@ def without(
         )
     trunk = store._trunk
     valid, known = store.coordinate()
-    doing = _Doing(trunk, omitted, chain, is_part)
+    doing = _Doing(trunk, omitted, chain, new_store, is_part)
     made = doing.done(max(valid, known))
     if not doing.omitted and (id is not None or tx is not None):
         made.close()

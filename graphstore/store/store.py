@@ -543,7 +543,8 @@ class Store(WholeStore):
         at = tx.tx if isinstance(tx, findings.Change) else tx
         when = None if at is None else self.instant_of(at, "tx", "tx", "from")
         omitted = counterfactual.Omitted(source, author, id, when)
-        return counterfactual.without(self, omitted, self._trunk._chain(), is_part=bool(self._seen_scopes))
+        chain = self._trunk._chain()
+        return counterfactual.without(self, omitted, chain, GraphStore, is_part=bool(self._seen_scopes))
 
     def _chain(self) -> Iterator[Verbatim]:
         """Yield the lines of the chain that this opening sees."""

@@ -123,7 +123,9 @@ def test_no_name_leads_to_two_kinds():
 
 
 def test_supersedes_corrects_and_continuation_are_the_acyclic_kinds():
-    assert {"supersedes", "corrects", "continuation"} == {kind.name for kind in KINDS.values() if kind.acyclic}
+    assert {"supersedes", "corrects", "continuation"} == {
+        kind.name for kind in KINDS.values() if kind.acyclic
+    }
 
 
 def test_structural_kinds_run_from_earlier_to_later():
