@@ -81,6 +81,7 @@ class Linking:
             return self.supersede(ends.source, ends.target, claim, since=since, until=until)
         if ends.kind.name == "corrects":
             period = self._period(ends, (since, until))
+            self._refuse_paradox(LinkEnds(ends.target, self.kind("supersedes"), ends.source), period)
             row = self.join(ends, period, claim)
             self.correct(ends.source, ends.target, period, claim.reason)
             return row
@@ -115,6 +116,7 @@ class Linking:
                 f"{index.names[new]!r} would supersede {index.names[old]!r} from {exactly(cut)}, but the link would end at {exactly(until)}. "
                 "Give a later valid_to, or none."
             )
+        self._refuse_paradox(LinkEnds(old, self.kind("corrects"), new), (cut, stop))
         ends, before = LinkEnds(new, self.kind("supersedes"), old), len(index.k_link)
         alike = self._alike(ends, self.work.tx)
         there = [row for row in alike if overlap(self._held(row), (cut, stop))]
@@ -126,6 +128,18 @@ class Linking:
         for row in rows:
             self._take(row, is_new=row >= before)
         return rows[0]
+
+    def _refuse_paradox(self, back: LinkEnds, period: Period) -> None:
+        """Raise ConflictError if a link that a caller recorded makes the same two things give way the other way round: neither would hold."""
+        index = self.index
+        source, target = index.names[back.source], index.names[back.target]
+        if any(
+            index.c_by[index.k_claim[row]] != "store" for row in self.overlapping(back, period, self.work.tx)
+        ):
+            raise ConflictError(
+                f"{source!r} {back.kind.name} {target!r} already over part of that time, so neither would hold. "
+                f"retract({source!r}) if it was wrong, and {target!r} holds again; or unlink that first."
+            )
 
     def _resumes(self, new: int, old: int, cut: Instant) -> Instant:
         """Return when the old thing holds again: at the given end of its successor, if it is stated beyond that; else OPEN."""

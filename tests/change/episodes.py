@@ -489,6 +489,11 @@ EPISODES = (
         on("2026-02-04", link("first", "corrects", "third", refused=("ConflictError", "cycle"))),
         on("2026-02-05", retract("third")), on("2026-02-06", retract("second")),
     ), (ask("says", "first", "it costs 10"), ask("nodes", None, ("first",)))),
+    Episode("what was right after all is not said by a correction of its successor", "late correction", (
+        on("2026-02-01", fact("first", "it costs 10", "2026-01-01"), fact("second", "it costs 12", "2026-01-10", supersedes=["first"])),
+        on("2026-02-02", link("first", "corrects", "second", refused=("ConflictError", "'second' supersedes 'first' already", "retract('second')"))),
+        on("2026-02-03", retract("second")),
+    ), (ask("says", "first", "it costs 10"), ask("current", "second", ()))),
     Episode("a correction stays in force when what was corrected is revised", "borrowed bounds", (
         on("2026-02-01", fact("first", "the outage took an hour", "2026-01-01"), fact("second", "it took two hours", "2026-01-10", corrects=["first"])),
         on("2026-02-02", do("revise", id="first", content={"says": "an hour or so"}, valid_from="2026-01-01")),

@@ -971,7 +971,7 @@ class Oracle:
             wrong.append(ConflictError)
         elif span[0] >= span[1]:
             wrong.append(InvalidError)
-        if self._cycle(new, "supersedes", old):
+        if self._cycle(new, "supersedes", old) or self._gives_way(old, "corrects", new, span):
             wrong.append(ConflictError)
         if wrong:
             raise Refused(*wrong)
@@ -1047,6 +1047,8 @@ class Oracle:
         out_of_order = self._backwards(source, plain, target, valid_from)
         if out_of_order or self._cycle(source, plain, target) or self._mutual(source, plain, target, span):
             wrong += [ConflictError, InvalidError]
+        if plain == "corrects" and self._gives_way(target, "supersedes", source, span):
+            wrong.append(ConflictError)
         same = {"reason": reason, "strength": strength, "confidence": confidence, "created_by": created_by}
         same["history"] = history
         if wrong:
@@ -1152,6 +1154,13 @@ class Oracle:
         """Two things that cause each other over one time."""
         back = self._alike(target, kind, source) if kind == "caused_by" else []
         return any(common(valid(link), span) for link in back)
+
+    def _gives_way(self, source: str, kind: str, target: str, span: Span) -> bool:
+        """One of the two gives way to the other already by a link that a writer made: neither would hold."""
+        return any(
+            common(valid(link), span) and link["created_by"] != "store"
+            for link in self._alike(source, kind, target)
+        )
 
     def _cycle(self, source: str, kind: str, target: str, without: Collection[int] = ()) -> bool:
         if kind not in ACYCLIC:

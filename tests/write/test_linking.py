@@ -522,9 +522,7 @@ def test_of_several_links_all_are_recorded_or_none(facts: GraphStore) -> None:
 
 @pytest.mark.parametrize("also", [["third"], [("third",)], [("third", "supports", "first", "x")]])
 def test_what_is_no_link_is_refused(facts: GraphStore, also: list[str]) -> None:
-    with pytest.raises(
-        InvalidError, match=r"also has .*Give \(source, target\), or \(source, kind, target\)"
-    ):
+    with pytest.raises(InvalidError, match=r"also .*third.* Give "):
         facts.link("second", "supports", "first", also=also)
     with pytest.raises(InvalidError, match="cannot name several links"):
         facts.link("second", "supports", "first", also=[("third", "first")], id="mine")
