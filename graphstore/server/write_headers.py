@@ -31,6 +31,7 @@ class WriteNote:
 def noting_write(store: Store, written: WriteNote, part: Store | None = None) -> Iterator[WriteNote]:
     """Record what the block writes, unless it is part of a transaction. `part`: what a token with scopes sees; only that is recorded."""
     before = store.last_tx
+    part = store if part is None and store._seen_scopes else part
     yield written
     if (tx := store.last_tx) == before:
         return
