@@ -1,5 +1,5 @@
 -- What took or will take the place of a thing, and of that, and so on, as is believed at :tx? One row for each period of a link that leads away from the thing or
--- from what was reached from it, whenever it holds: supersedes, transition and corrects. In the order of (valid_from, when it was recorded, id). things.sql says how
+-- from what was reached from it, whenever it holds: supersedes, transition, corrects and joined_from. In the order of (valid_from, when it was recorded, id). things.sql says how
 -- what is reached stands.
 --
 -- Parameters: :id, the id of the thing; :tx, in microseconds since 1970-01-01 UTC.
@@ -10,7 +10,7 @@ reached (number) AS (
   UNION
   SELECT l.source
   FROM reached
-  CROSS JOIN link l ON l.target = reached.number AND l.kind IN ('supersedes', 'transition', 'corrects')
+  CROSS JOIN link l ON l.target = reached.number AND l.kind IN ('supersedes', 'transition', 'corrects', 'joined_from')
   CROSS JOIN link_period p ON p.link = l.number AND p.tx_from <= :tx AND p.tx_to > :tx
 )
 SELECT
@@ -18,7 +18,7 @@ SELECT
   c.strength, c.is_inferred, c.is_history, c.created_by, o.author, o.tx AS recorded_at,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM reached
-CROSS JOIN link l ON l.target = reached.number AND l.kind IN ('supersedes', 'transition', 'corrects')
+CROSS JOIN link l ON l.target = reached.number AND l.kind IN ('supersedes', 'transition', 'corrects', 'joined_from')
 CROSS JOIN link_period p ON p.link = l.number AND p.tx_from <= :tx AND p.tx_to > :tx
 CROSS JOIN entity source ON source.number = l.source
 CROSS JOIN entity target ON target.number = l.target

@@ -167,6 +167,7 @@ def _review(asked: CommandRun) -> Any:
         "contradictions": asked.ask("contradictions", **asked.values),
         "shaky": asked.ask("shaky", limit=limit),
         "unsure": asked.ask("sessions.doubts", limit),
+        "joins": asked.ask("joinable", limit),
     }
 
 
@@ -686,7 +687,7 @@ _LISTED = (
         "tables": Help("The whole history, periods as columns.", type="bool"),
         "param": Help("A parameter (may be repeated).", "NAME=VALUE", type="many"),
         **_ROWS}),
-    Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _written("review"), at=True, words={
+    Command("review", READ, "What somebody should look at: doubts, contradictions, what may be one thing.", "", _review, _written("review"), at=True, words={
         "settled": Help("Also what is decided, or over.", type="bool"), "limit": Help("At most so many of each. [100]", type="int")}),
     Command("grounds", READ, "What it rests on, and how much of that still stands.", "grounds", show=_text),
     Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
@@ -714,6 +715,10 @@ _LISTED = (
         "tx": Help("Its tx, as changes shows it.", "TX"), "since": Help("Instead: this transaction and all later ones, as after a wrong clock.", "TX"), "reason": Help("Why it should not have been written.", "WHY")}),
     Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Help("What was looked at.", "WHY")}),
     Command("fold", WRITE, "Sum up several things in one.", "fold", _fold, _node("folded into")),
+    Command("join", WRITE, "Two ids are one thing: ID means INTO from now on.", "join", show=lambda asked, link: f"joined {link.target} into {link.source}.", words={
+        "id": Help("The id that means the other one from now on.", "ID"), "into": Help("The id whose content counts.", "ID", type="id"), "reason": _WHY}),
+    Command("split", WRITE, "Take a join back: an id is a thing of its own again.", "split", show=_node("split off"), words={
+        "reason": Help("Why they are two things.", "WHY")}),
     Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, words={
         "topic": Help("Only what has this tag or key.", flag="--topic"),
         "apply": Help("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),

@@ -309,6 +309,16 @@ class AgentOptions:
             "--author", metavar="NAME", help="Who signs what agents write, with the rank of that name. [none]"
         ),
     ] = None
+    scope: Annotated[
+        str | None, typer.Option("--scope", help="The scope of calls that name none; an argument goes before.")
+    ] = None
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="NAME", help="The user of calls that name none.")
+    ] = None
+    kind: Annotated[str | None, typer.Option("--kind", help="The kind of nodes of calls that name none.")] = None
+    any_kind: Annotated[
+        bool, typer.Option("--any-kind", help="A link of an unknown kind defines that kind.")
+    ] = False
     record_reads: RecordReads = False
     reads_days: ReadsDays = None
     no_share: Annotated[
@@ -320,7 +330,7 @@ class AgentOptions:
 @takes(AgentOptions)
 def mcp(options: AgentOptions) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
-    from graphstore.mcp import returning, stdio, transport
+    from graphstore.mcp import desk, returning, stdio, transport
 
     _need_sdk(stdio)
     if options.branch is not None:
@@ -342,6 +352,7 @@ def mcp(options: AgentOptions) -> None:
             "tools": [each.strip() for each in options.tools.split(",")],
             "allow_erase": options.allow_erase,
             "author": options.author,
+            "defaults": desk.Defaults(options.scope, options.user, options.kind, options.any_kind),
             "record_reads": options.record_reads
             and returning.Reads(opened, days=options.reads_days, in_names=in_names, author=options.author),
         }

@@ -16,10 +16,10 @@ from graphstore.errors import EngineError, InvalidError
 REQUIRES: tuple[str, ...] = ()
 """Features that a reader of newly written lines must understand. Each new head lists them under `requires`; heads of release 0.1 list none."""
 
-HISTORY, COVERS = "history", "covers"
-"""Features of heads that have a claim of a link with `history`, or rechecks that came with a merge."""
+HISTORY, COVERS, JOINING = "history", "covers", "joins"
+"""Features of heads that have a claim of a link with `history`, rechecks that came with a merge, or a join of two nodes."""
 
-UNDERSTOOD: frozenset[str] = frozenset({*REQUIRES, HISTORY, COVERS})
+UNDERSTOOD: frozenset[str] = frozenset({*REQUIRES, HISTORY, COVERS, JOINING})
 """The features that this program understands."""
 
 GENESIS = "0" * 32

@@ -247,6 +247,37 @@ class SearchAnswer(Answer):
         yield f"({self.note})"
 
 
+class ListAnswer(Answer):
+    """What stands, newest first. `total`: how many there are over all pages."""
+
+    things: tuple[ThingLine, ...] = ()
+    total: int
+
+    def _lines(self) -> Iterable[str]:
+        yield from map(str, self.things) if self.things else ("Nothing stands here.",)
+
+
+class ReviewLine(Value):
+    """Something to look at, and the calls that settle it."""
+
+    what: str
+    ids: tuple[str, ...]
+    text: str
+    call: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.text} → {self.call}"
+
+
+class ReviewAnswer(Answer):
+    """What somebody should look at, each with the call that settles it."""
+
+    items: tuple[ReviewLine, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield from map(str, self.items) if self.items else ("There is nothing to look at.",)
+
+
 class GetAnswer(Answer):
     """One thing in full. `links` begin at it, `backlinks` end at it; `history` is what is believed of it over all valid time; `occurrences`
     are of an event that came again, newest first.
@@ -723,6 +754,26 @@ class UnlinkAnswer(WriteAnswer):
 
     def _headline(self) -> Iterable[str]:
         yield f"no longer: {self.source.id} {self.kind} {self.target.id}"
+
+
+class JoinAnswer(WriteAnswer):
+    """What `join` did: `id` means `into` from now on; without `into` it is a thing of its own again."""
+
+    id: str
+    into: str | None = None
+    things: tuple[ThingLine, ...]
+
+    def _headline(self) -> Iterable[str]:
+        yield f"{self.id} is a thing of its own again" if self.into is None else f"{self.id} means {self.into} now"
+
+
+class DefineKindAnswer(WriteAnswer):
+    """The kind of link that is known now."""
+
+    kind: str
+
+    def _headline(self) -> Iterable[str]:
+        yield f"{self.kind} is a kind of link"
 
 
 class ResolveAnswer(WriteAnswer):

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qs
 
 import orjson
 from pydantic import BaseModel, Field
 
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.queries import QUERY_SECONDS
 from graphstore.mcp.schemas import RARE
@@ -41,6 +43,11 @@ BUDGET = 2_000
 """Tokens of an answer by default: about four bytes each."""
 LEAST_BUDGET = 100
 _FOR_THE_CURSOR = 60  # tokens
+_FIELDS_OF_URL = 20
+_GROUPS = frozenset({"factual", "custom"})
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+LONGEST_KIND = 180  # characters: with what makes it differ from others it may have 200
 
 Valid = str | None
 Tx = str | None
@@ -53,6 +60,39 @@ PAGED = {
     "cursor": (str | None, None),
 }
 """The arguments of every tool that answers a question, each with its type and its default."""
+
+
+class OfConnection(NamedTuple):
+    """Marks an argument that a connection may have a default for, by the name of that default in `Defaults`."""
+
+    name: str
+
+
+Scope = Annotated[str | None, OfConnection("scope")]
+User = Annotated[str | None, OfConnection("user")]
+Kind = Annotated[str | None, OfConnection("kind")]
+RareScope = Annotated[str | None, Field(json_schema_extra=RARE), OfConnection("scope")]
+RareUser = Annotated[str | None, Field(json_schema_extra=RARE), OfConnection("user")]
+RareKind = Annotated[str | None, Field(json_schema_extra=RARE), OfConnection("kind")]
+
+
+class Defaults(NamedTuple):
+    """The arguments that calls of a connection have if they leave them out, and what it allows.
+
+    Args:
+        any_kind: a link of an unknown kind defines that kind.
+    """
+
+    scope: str | None = None
+    user: str | None = None
+    kind: str | None = None
+    any_kind: bool = False
+
+    @classmethod
+    def from_url(cls, query: bytes, given: Defaults) -> Defaults:
+        """Return the defaults that the address of a server is asked with, `?scope=…&user=…&kind=…`, and those given for the rest."""
+        asked = parse_qs(query.decode("utf-8", "replace"), max_num_fields=_FIELDS_OF_URL)
+        return given._replace(**{name: asked[name][-1] for name in ("scope", "user", "kind") if name in asked})
 
 
 class AnswerPart(NamedTuple):
@@ -163,9 +203,15 @@ class Desk:
     """A store as its tools see it. `query_seconds`: how long a Cypher text may run. `author`: who signs what clients write."""
 
     def __init__(
-        self, store: Store, *, query_seconds: float = QUERY_SECONDS, author: str | None = None
+        self,
+        store: Store,
+        *,
+        query_seconds: float = QUERY_SECONDS,
+        author: str | None = None,
+        defaults: Defaults | None = None,
     ) -> None:
         self.store = store
+        self._defaults = defaults or Defaults()
         self.author = author
         self.query_seconds = query_seconds
 
@@ -208,6 +254,31 @@ class Desk:
 
     def _given(self) -> str | None:
         return CLIENT.get().scope.get(SIGNED) or self.author
+
+    def defaults(self) -> Defaults:
+        """Return the defaults of the connection at hand: those in the address that it asked, else those that the server was started with."""
+        query = CLIENT.get().scope.get("query_string")
+        return Defaults.from_url(query, self._defaults) if query else self._defaults
+
+    def any_kind(self, relation: str) -> str:
+        """Return the kind of link of a relation in an agent's own words: the kind of that name, else a plain one, defined now."""
+        plain = _plain(relation)
+        return plain if self.store.vocabulary.find(plain) else self.plain_kind(relation)
+
+    def plain_kind(self, relation: str) -> str:
+        """Return the kind of link of a relation: a plain one, which decides nothing about what stands. It is defined where there is none."""
+        store, plain = self.store, _plain(relation)
+        kind = store.vocabulary.kinds.get(plain)
+        if kind is not None and kind.group in _GROUPS and not (kind.causal or kind.acyclic or kind.symmetric):
+            return plain
+        for name in (plain, f"rel_{plain}"):
+            if name not in store.vocabulary.kinds:
+                try:
+                    store.define_kind(name)
+                except (InvalidError, ConflictError):
+                    continue
+                return name
+        return f"rel_{plain}"
 
     def readers(self, id: str | None = None, tx: datetime | None = None) -> tuple[answers.ReaderLine, ...]:
         """Return whose earlier answers contained a thing, or what a transaction invalidated."""
@@ -279,6 +350,12 @@ class Desk:
             self.store.refresh()
         view = self.store.as_of(valid=moment(at_valid), tx=moment(at_tx))
         return ToolQuestion(view, known_by, start, mark, budget_tokens, where)
+
+
+def _plain(relation: str) -> str:
+    """Return a relation in words as the name of a kind of link."""
+    plain = _NO_NAME.sub("_", _HUMP.sub("_", relation).lower()).strip("_")[:LONGEST_KIND] or "relation"
+    return plain if plain[0].isalpha() else f"rel_{plain}"
 
 
 def digest(value: Any) -> str:

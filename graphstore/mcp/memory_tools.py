@@ -6,7 +6,6 @@ deleted ends now, with a reason. So `graphstore history NAME` shows what an enti
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,7 +15,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.mcp.desk import Desk, digest
+from graphstore.mcp.desk import LONGEST_KIND, Desk, digest
 from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.text import clean_json
@@ -25,10 +24,6 @@ from graphstore.view.view import View
 _DELETED = "deleted by an agent"
 _OBSERVATIONS = "observations"
 _TO_ITSELF = "relations_to_itself"  # no link can be from a thing to itself
-_GROUPS = frozenset({"factual", "custom"})
-_NO_NAME = re.compile(r"[^a-z0-9]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_LONGEST_KIND = 180  # characters: with what makes it differ from others it may have 200
 
 
 class MemoryEntity(BaseModel):
@@ -140,6 +135,7 @@ class MemoryTools(Tools):
             new = {each.name: each for each in reversed(entities) if _node(view, each.name) is None}
             made = [each for name, each in reversed(new.items())]
             known = {each.name: _was(view, each.name) for each in made}
+            scope = self.desk.defaults().scope or ""
             with store.transaction(author=self.desk.who()):
                 for each in made:
                     content = _content(each.name, dict.fromkeys(each.observations), each.entityType)
@@ -149,7 +145,9 @@ class MemoryTools(Tools):
                             each.name, content, valid_from=view.at.valid, source=source, trigger="agent"
                         )
                     else:
-                        store.add_node(each.entityType or "entity", content, id=each.name, source=source)
+                        store.add_node(
+                            each.entityType or "entity", content, id=each.name, source=source, scope=scope
+                        )
         left = list(map(id, made))
         skipped = [each.name for each in entities if id(each) not in left]
         return Entities(entities=made, skipped=skipped or None)
@@ -173,9 +171,9 @@ class MemoryTools(Tools):
                 for each in made:
                     if each.source == each.to:
                         continue
-                    kind = self._kind(each.relationType)
+                    kind = self.desk.plain_kind(each.relationType)
                     if (each.source, kind, each.to) in taken:  # of a type that is written otherwise
-                        kind = self._kind(f"{kind[: _LONGEST_KIND - 13]} {digest(each.relationType)}")
+                        kind = self.desk.plain_kind(f"{kind[: LONGEST_KIND - 13]} {digest(each.relationType)}")
                     taken.add((each.source, kind, each.to))
                     metadata = {"relationType": each.relationType, "from": each.source}
                     store.link(each.source, kind, each.to, created_by=self.desk.origin(), metadata=metadata)
@@ -327,24 +325,6 @@ class MemoryTools(Tools):
             node.id, {**node.content, **changed}, valid_from=max(view.at.valid, node.valid_from), reason=reason,
             source=self.desk.origin(), trigger="agent",
         )  # fmt: skip
-
-    def _kind(self, relation: str) -> str:
-        """The kind of link of a type of relation: a plain one, which decides nothing about what stands. It is defined where there is none."""
-        store = self.desk.store
-        plain = _NO_NAME.sub("_", _HUMP.sub("_", relation).lower()).strip("_")[:_LONGEST_KIND] or "relation"
-        if not plain[0].isalpha():
-            plain = f"rel_{plain}"
-        kind = store.vocabulary.kinds.get(plain)
-        if kind is not None and kind.group in _GROUPS and not (kind.causal or kind.acyclic or kind.symmetric):
-            return plain
-        for name in (plain, f"rel_{plain}"):
-            if name not in store.vocabulary.kinds:
-                try:
-                    store.define_kind(name)
-                except (InvalidError, ConflictError):
-                    continue
-                return name
-        return f"rel_{plain}"
 
 
 def _content(name: str, observations: Iterable[str], type: str) -> dict[str, Any]:

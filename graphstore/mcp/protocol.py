@@ -39,11 +39,11 @@ __all__ = ["INSTRUCTIONS", "PROFILES", "TOOL_SETS", "Profile", "Server", "server
 
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
-_STATEMENTS = ("search", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "forget")  # fmt: skip
+_STATEMENTS = ("search", "list", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "join", "review", "forget")  # fmt: skip
 _OF_USERS = ("context", "layers", "expertise", "keep", "scratchpad", "observe", "record_outcome")
 TOOL_SETS = {
     "memory": (*_STATEMENTS, *_OF_USERS),
-    "graph": ("trace", "diff", "schema", "cypher", "over", "link", "unlink"),
+    "graph": ("trace", "diff", "schema", "cypher", "over", "link", "unlink", "define_kind"),
     "events": ("events", "timeline", "record_event"),
     "sessions": ("sessions",),
 }
@@ -72,7 +72,7 @@ INSTRUCTIONS = """\
 This is a memory with two times. Valid time is when something was true in the world; tx is when this store recorded it. Every read takes `valid` \
 (as it was then) and `tx` (as we knew it then): a day, month or year means its end, or now if that is in it; an instant, words such as last Friday, or a \
 snapshot's name. Both alike is what we believed at that day about that day. Every answer says its coordinate in `at`.
-- No id yet: {search}.| An id: {get}.| What took the place of something, or whether it still holds: {what_superseded}, with an id or its own words.
+- No id yet: {search}.| Without words: {list}.| An id: {get}.| What took the place of something, or whether it still holds: {what_superseded}, with an id or its own words.
 - Who recorded it, for what reason, what led to it: {why}.| Who knew what, and when: {history}.| What rests on it: {trace} (down).| What changed: {diff}.
 - What happened lately and what keeps coming back: {events}.| A conversation, a topic or a node through time: {timeline}.
 - How many, how much, what changed at each step of time: {over}.| Anything else: {schema}, then {cypher} (reading only).
@@ -82,7 +82,7 @@ snapshot's name. Both alike is what we believed at that day about that day. Ever
 - To write: {remember} (give a key when only one value can hold; say valid_from when it is older than today, and always a reason).| Several at once: \
 {remember_many}.| Some fields: {amend}.| What happened: {record_event}.| What is related: {link}; a link that should not be: {unlink}.| Nothing is ever lost: what \
 is no longer true, {supersede}; what should never have been recorded, {retract}.| A slip of your own: {undo}, with the `tx` of the answer to it.| Two things \
-that contradict each other: {resolve}.| What must not be kept at all: {forget}.
+that contradict each other: {resolve}.| Two ids of one thing: {join}.| Candidates: {review}.| What must not be kept at all: {forget}.
 Answers fit in budget_tokens. Where `left_out` is above 0, call again with cursor=`more`. A refusal ends with the next call to make.
 """
 """How to use the tools. A part of a line, up to |, is left out if one of the tools that it names in braces is not offered; a line without a part, too."""
@@ -176,6 +176,7 @@ def server(
     author: str | None = None,
     record_reads: bool | returning.Reads = False,
     before_first_call: Callable[[], None] | None = None,
+    defaults: desk.Defaults | None = None,
 ) -> Server:
     """Make the protocol's server of a store (or of a branch of it). It does not close the store.
 
@@ -189,6 +190,7 @@ def server(
         author: who signs what clients write; by default the name that a client gives, which has no rank. A token with a name signs with that name.
         record_reads: the store records what each answer contained, and an agent that returns is notified of what no longer holds.
         before_first_call: called before the first request that needs the store.
+        defaults: the scope, user and kind of calls that leave them out. Over HTTP the address may give others: `?scope=…&user=…&kind=…`.
 
     Raises InvalidError for an unknown profile or set.
     """
@@ -199,7 +201,7 @@ def server(
         record_reads = returning.Reads(store, in_names=profile == "memory", author=author)
     offer = Offer(_chosen(tools) if profile == "full" else None, read_only, allow_erase)
     return Server(
-        desk.Desk(store, query_seconds=query_seconds, author=author),
+        desk.Desk(store, query_seconds=query_seconds, author=author, defaults=defaults),
         profile,
         offer,
         _instructions(
@@ -284,6 +286,7 @@ class Server(Protocol[Any]):
         self._desk, self._profile, self._offer, self._reads = at, profile, offer, reads
         self._before_first_call = before_first_call
         self._levels: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._lists: dict[frozenset[str], list[Json]] = {}
         for method, handler in {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
@@ -326,14 +329,21 @@ class Server(Protocol[Any]):
     def _tools(self) -> dict[str, tooling.Tool]:
         return {name: tool for name, tool in self._known.items() if self._offer.has(name, tool.traits)}
 
-    @cached_property
     def _listed_tools(self) -> list[Json]:
-        said_once = _OF_ALL if self._profile == "full" else ""
-        first, *others = self._tools.values()
-        return [first.listed(said_once), *(each.listed() for each in others)]
+        """Return the tools as a client lists them. What a connection has defaults for is not required."""
+        with_default = frozenset(name for name, value in self._desk.defaults()._asdict().items() if value is not None)
+        if with_default not in self._lists:
+            said_once = _OF_ALL if self._profile == "full" else ""
+            first, *others = self._tools.values()
+            self._lists[with_default] = [first.listed(said_once), *(each.listed() for each in others)]
+        return self._lists[with_default]
 
     async def _list_tools(self, client: Client, params: Json) -> Json:
-        return {"tools": self._listed_tools}
+        token = CLIENT.set(client)
+        try:
+            return {"tools": self._listed_tools()}
+        finally:
+            CLIENT.reset(token)
 
     async def _call_tool(self, client: Client, params: Json) -> Json:
         name, given = params["name"], params.get("arguments") or {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -21,7 +22,7 @@ from graphstore.mcp.answers import (
     things,
     version_lines,
 )
-from graphstore.mcp.desk import AnswerPart, ToolQuestion, parts
+from graphstore.mcp.desk import AnswerPart, Kind, LaterParts, OfConnection, Scope, ToolQuestion, User, parts
 from graphstore.mcp.meant import (
     ambiguous,
     meant,
@@ -49,9 +50,17 @@ from graphstore.view.view import View
 
 _READERS = 20  # that one answer names
 _LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
+_FOR_A_USER = 10  # times as many hits are looked through for those of one user
 _PIECE = 1_500  # characters of a content in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
+_CALLS = {
+    "contradiction": "resolve(id={0!r}, other={1!r}, keep={0!r}, {1!r} or 'both', reason=…)",
+    "shaky": "say it again: remember(revises={0!r}, statement=…), or retract(id={0!r}, reason=…)",
+    "unsure": "amend(id={0!r}, fields={{…}}, reason=…)",
+    "join": "join(id={0!r}, into={1!r}, reason=…), or if they are two: link(source={0!r}, kind='contrasts_with', target={1!r}, reason=…)",
+}
+"""The call that settles an item of a review, by what it is."""
 
 Id = str
 Standing = Literal["stands", "any", "shaky", "contested"]
@@ -66,10 +75,11 @@ class ReadTools(Tools):
         question: ToolQuestion,
         *,
         query: str = "",
-        kind: Annotated[str | None, Field(description="or type of event")] = None,
+        kind: Annotated[str | None, Field(description="or type of event"), OfConnection("kind")] = None,
         tag: str | None = None,
         author: str | None = None,
-        scope: str | None = None,
+        scope: Scope = None,
+        user: User = None,
         since: str | None = None,
         until: str | None = None,
         standing: Annotated[
@@ -85,7 +95,7 @@ class ReadTools(Tools):
             raise InvalidError("decay weighs what stands. Leave it out, or standing.")
         if not query.strip() and standing in ("stands", "any") and not any(fits.values()):
             raise InvalidError(
-                "search for what? Give some words in query, or a filter: kind, tag, author, scope, since, until."
+                "search for what? Give some words in query, or a filter: kind, tag, author, scope, since, until. list shows all."
             )
         given = {name: value for name, value in fits.items() if value is not None}
         if standing == "shaky":
@@ -96,8 +106,44 @@ class ReadTools(Tools):
         elif standing == "contested":
             hits, note = _contested(question.view, query, given, limit)
         else:
-            hits, note = _remembered(question.view, query, standing, limit, decay, given)
+            most = limit if user is None else _FOR_A_USER * limit
+            hits, note = _remembered(question.view, query, standing, most, decay, given)
+        hits = [hit for hit in hits if user is None or _is_of(user, _content(question.view.inspect(hit.id).node))]
         return question.page(answers.SearchAnswer, parts("hits", hits[:limit]), note=note)
+
+    @reading()
+    def list(
+        self,
+        question: ToolQuestion,
+        *,
+        kind: Kind = None,
+        scope: Scope = None,
+        user: User = None,
+        tag: str | None = None,
+    ) -> answers.ListAnswer:
+        """All that stands, newest first."""
+        view = question.view
+        found = view.scan(kind, scope=scope, tag=tag, content=user is not None)
+        if tag is None:
+            events = view.scan(kind, events=True, content=(user, scope) != (None, None))
+            found += [row for row in events if scope is None or _metadata(row.content).get("scope", "") == scope]
+        found = [row for row in found if _is_of(user, row.content)]
+        found.sort(key=lambda row: (row.valid_from, row.id), reverse=True)
+        one = partial(_listed, view)
+        return question.page(
+            answers.ListAnswer, LaterParts([("things", one, row.id) for row in found]), total=len(found)
+        )
+
+    @reading()
+    def review(self, question: ToolQuestion) -> answers.ReviewAnswer:
+        """What somebody should look at, each with the call that settles it: contradictions, shaky things, doubts, what may be one thing."""
+        from graphstore.sessions.review import review
+
+        items = [
+            answers.ReviewLine(what=each.what, ids=each.ids, text=each.text, call=_CALLS[each.what].format(*each.ids))
+            for each in review(question.view)
+        ]
+        return question.page(answers.ReviewAnswer, parts("items", items))
 
     @reading("id")
     def get(self, question: ToolQuestion, id: Id) -> answers.GetAnswer:
@@ -209,6 +255,21 @@ class ReadTools(Tools):
             readers=self.desk.readers(node.id)[:_READERS],
             truncated=led.truncated,
         )
+
+
+def _listed(view: View, id: str) -> answers.ThingLine:
+    return thing(view, view.inspect(id).node)
+
+
+def _metadata(content: Json | None) -> Json:
+    found = (content or {}).get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def _is_of(user: str | None, content: Json | None) -> bool:
+    """Return True for what is of a user, or of none. An event has its user in its metadata."""
+    whose = (content or {}).get("user") or _metadata(content).get("user")
+    return user is None or whose in (None, "", user)
 
 
 # ---------------------------------------------------------------- what was found

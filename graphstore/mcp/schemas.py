@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -30,9 +30,12 @@ _LISTS = (list, tuple, Sequence)
 # ---------------------------------------------------------------- as they are listed
 
 
-def input_schema(fields: Fields) -> Shape:
-    """Return the JSON schema of the listed arguments. It leaves out constraints: an error states these when a call breaks one."""
-    return _object({name: field for name, field in fields.items() if _RARE not in _extra(field)})
+def input_schema(fields: Fields, given: Collection[str] = ()) -> Shape:
+    """Return the JSON schema of the listed arguments. It leaves out constraints: an error states these when a call breaks one.
+
+    `given`: the arguments that the connection has a default for: they are not required.
+    """
+    return _object({name: field for name, field in fields.items() if _RARE not in _extra(field)}, given)
 
 
 def _extra(field: FieldInfo) -> Shape:
@@ -40,12 +43,14 @@ def _extra(field: FieldInfo) -> Shape:
     return dict(more) if isinstance(more, dict) else {}
 
 
-def _object(fields: Fields) -> Shape:
+def _object(fields: Fields, given: Collection[str] = ()) -> Shape:
     properties = {}
     for name, field in fields.items():
         shown = {} if field.description is None else {"description": " ".join(field.description.split())}
         properties[field.alias or name] = {**shown, **_shape(field.annotation, _whole), **_extra(field)}
-    required = [field.alias or name for name, field in fields.items() if field.is_required()]
+    required = [
+        field.alias or name for name, field in fields.items() if field.is_required() and name not in given
+    ]
     schema: Shape = {"type": "object", "properties": properties}
     return {**schema, "required": required} if required else schema
 

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from graphstore.errors import EngineError
 from graphstore.graph import engine
-from graphstore.mcp.desk import PAGED, Desk, Rare
+from graphstore.mcp.desk import PAGED, Desk, OfConnection, Rare
 from graphstore.mcp.schemas import input_schema, output_schema, read
 from graphstore.mcp.sdk import CLIENT, Client
 from graphstore.values.doors import through
@@ -125,6 +125,30 @@ class Tool:
         fields: Any = {name: (field.annotation, field) for name, field in self.fields.items()}
         return create_model(f"{self.name}Arguments", **fields)
 
+    @cached_property
+    def _of_connection(self) -> dict[str, str]:
+        """Return the arguments that a connection may have a default for, each with the name of the default."""
+        return {
+            name: mark.name
+            for name, field in self.fields.items()
+            for mark in field.metadata
+            if isinstance(mark, OfConnection)
+        }
+
+    def _with_defaults(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call with the defaults of its connection for those that it leaves out. An empty text is an argument."""
+        missing = {name: of for name, of in self._of_connection.items() if given.get(name) is None}
+        if not missing:
+            return given
+        defaults = self._desk.defaults()
+        values = {name: getattr(defaults, of) for name, of in missing.items()}
+        return {**given, **{name: value for name, value in values.items() if value is not None}}
+
+    @property
+    def _desk(self) -> Desk:
+        tools: Tools = self._method.__self__  # type: ignore[attr-defined]
+        return tools.desk
+
     def listed(self, said_once: str = "") -> dict[str, Any]:
         """Return the tool as a client lists it. Hints that equal the defaults of the protocol are left out."""
         traits = self.traits
@@ -137,7 +161,7 @@ class Tool:
             "name": self.name,
             "title": self._title,
             "description": " ".join(f"{self._method.__doc__} {said_once}".split()),
-            "inputSchema": input_schema(self.fields),
+            "inputSchema": input_schema(self.fields, self._with_defaults({})),
             "outputSchema": output_schema(self._signature.return_annotation),
             "annotations": {name: hint for name, hint in hints.items() if hint is not None},
         }
@@ -145,7 +169,7 @@ class Tool:
 
     def call(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the answer: structured, and as text. Raises ValidationError for arguments of a wrong type, and what the store raises."""
-        answer = self._answered(read(self._model, given))
+        answer = self._answered(read(self._model, self._with_defaults(given)))
         texts = [answer.text(), *getattr(answer, "notes_beside", tuple)()]
         return {
             "content": [{"type": "text", "text": clean(text)} for text in texts],

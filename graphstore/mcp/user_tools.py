@@ -15,7 +15,7 @@ from graphstore.context.observer import Observer
 from graphstore.errors import InvalidError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, fields, like
-from graphstore.mcp.desk import BUDGET, Budget, Rare, ToolQuestion, Tx, Valid, parts
+from graphstore.mcp.desk import BUDGET, Budget, OfConnection, Rare, ToolQuestion, Tx, User, Valid, parts
 from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.mcp.write_tools import happened
 from graphstore.memory import memory
@@ -30,6 +30,7 @@ T = TypeVar("T")
 _Answered = tuple[list[Any], str | None]
 Asked = Literal["work", "decisions", "lessons", "errors", "files", "lineage", "costs"]
 Outcome = Literal["success", "partial", "failure"]
+WhoseUser = Annotated[str, OfConnection("user")]
 
 
 class SessionsAnswer(answers.Answer):
@@ -155,7 +156,7 @@ class UserTools(Tools):
     def context(
         self,
         *,
-        user: str,
+        user: WhoseUser,
         thread: str | None = None,
         query: Annotated[str, Field(description="what the user asks")] = "",
         valid: Valid = None,
@@ -177,7 +178,7 @@ class UserTools(Tools):
         layer: Annotated[
             str | None, Field(description="soul, conversation, tool, group, er1, observation or your own")
         ] = None,
-        user: str | None = None,
+        user: User = None,
         thread: str | None = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
     ) -> LayersAnswer:
@@ -225,7 +226,7 @@ class UserTools(Tools):
         *,
         text: str,
         layer: Annotated[str, Field(description="as of layers")] = "conversation",
-        user: str | None = None,
+        user: User = None,
         thread: str | None = None,
         key: Annotated[str | None, Field(description="slot: replaces what it held")] = None,
         tags: list[str] | None = None,
@@ -250,7 +251,7 @@ class UserTools(Tools):
     def scratchpad(
         self,
         *,
-        user: str,
+        user: WhoseUser,
         text: Annotated[str, Field(description="blank: clear it")],
         thread: Annotated[str | None, Field(description="none: the user's own")] = None,
         append: Annotated[bool, Field(description="a line more, not instead")] = False,
@@ -269,7 +270,7 @@ class UserTools(Tools):
     def observe(
         self,
         *,
-        user: str,
+        user: WhoseUser,
         message: str,
         thread: str | None = None,
         sender: str | None = None,

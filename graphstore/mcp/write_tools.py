@@ -12,7 +12,17 @@ from pydantic import Field
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
-from graphstore.mcp.desk import Desk, Rare, ToolWrite
+from graphstore.mcp.desk import (
+    Desk,
+    OfConnection,
+    Rare,
+    RareKind,
+    RareScope,
+    RareUser,
+    Scope,
+    ToolWrite,
+    User,
+)
 from graphstore.mcp.read_tools import Id
 from graphstore.mcp.schemas import RARE
 from graphstore.mcp.tooling import Tools, writing
@@ -52,6 +62,8 @@ class NewStatement(NamedTuple):
     source: str | None
     id: str | None
     linked: Any
+    scope: str | None = None
+    user: str | None = None
 
 
 _LINKS = ("supersedes", "corrects", "derived_from")
@@ -67,7 +79,15 @@ _FIELDS = (
     "source",
     "content",
     "id",
+    "scope",
+    "user",
 )
+
+
+def _stated(statement: str, content: dict[str, Any] | None, user: str | None) -> dict[str, Any]:
+    """Return the content of a statement, with whose it is."""
+    whose = {} if user is None else {"user": user}
+    return {"says": statement, **whose, **(content or {})}
 
 
 class WriteTools(Tools):
@@ -78,7 +98,9 @@ class WriteTools(Tools):
         self,
         *,
         statement: Annotated[str, Field(min_length=1)],
-        kind: Annotated[str, Field(description="[fact]")] = "fact",
+        kind: Annotated[str, Field(description="[fact]"), OfConnection("kind")] = "fact",
+        scope: Scope = None,
+        user: User = None,
         key: Key = None,
         tags: Ids | None = None,
         valid_from: From = None,
@@ -102,8 +124,8 @@ class WriteTools(Tools):
             "derived_from": derived_from or (),
         }
         new = NewStatement(
-            statement, kind, {"says": statement, **(content or {})}, statement if content else None, key, tags,
-            valid_from, valid_to, reason, source, id, linked,
+            statement, kind, _stated(statement, content, user), statement if content else None, key, tags,
+            valid_from, valid_to, reason, source, id, linked, scope, user,
         )  # fmt: skip
         before = self.desk.view()
         if revises is None and if_number is not None:
@@ -120,10 +142,14 @@ class WriteTools(Tools):
         statements: Annotated[
             list[dict[str, Any]], Field(min_length=1, description="each with arguments of remember")
         ],
+        scope: RareScope = None,
+        user: RareUser = None,
+        kind: RareKind = None,
     ) -> answers.RememberManyAnswer:
         """Several at once: all or none."""
         before = self.desk.view()
-        made = [self._given(number, each) for number, each in enumerate(statements, 1)]
+        common = {"scope": scope, "user": user, "kind": kind}
+        made = [self._given(number, common | each) for number, each in enumerate(statements, 1)]
         with self.desk.writing() as written:
             done = [self._write(new, known, None, None) for new, known in made]
         told = _remembered("new", done, before, written)
@@ -153,9 +179,10 @@ class WriteTools(Tools):
             for name in ("tags", *_LINKS)
         }
         linked = {name: self.desk.whole(lists[name]) for name in _LINKS}
-        said = {name: given.get(name) for name in ("key", "valid_from", "valid_to", "reason", "source", "id")}
+        names = ("key", "valid_from", "valid_to", "reason", "source", "id", "scope", "user")
+        said = {name: given.get(name) for name in names}
         new = NewStatement(
-            statement=text, kind=given.get("kind") or "fact", content={"says": text, **(content or {})}, text=text if content else None,
+            statement=text, kind=given.get("kind") or "fact", content=_stated(text, content, said["user"]), text=text if content else None,
             tags=lists["tags"] or None, linked=linked, **said,
         )  # fmt: skip
         return new, self._known(new)
@@ -178,7 +205,7 @@ class WriteTools(Tools):
     def _add(self, new: NewStatement) -> Node:
         return self.desk.store.add_node(
             new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
-            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), **new.linked,
+            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), scope=new.scope or "", **new.linked,
         )  # fmt: skip
 
     def _revise(self, id: str, new: NewStatement, if_number: int | None) -> Node:
@@ -205,7 +232,9 @@ class WriteTools(Tools):
         )
         for hit in alike:
             node = hit.node
-            if isinstance(node, Node) and not (node.key or node.scope) and _says(node, new):
+            if not isinstance(node, Node) or node.key or node.scope != (new.scope or ""):
+                continue
+            if node.content.get("user") == new.user and _says(node, new):
                 return node
         return None
 
@@ -247,6 +276,8 @@ class WriteTools(Tools):
         metadata: dict[str, Any] | None = None,
         thread: str | None = None,
         sender: str | None = None,
+        scope: RareScope = None,
+        user: RareUser = None,
         trace_id: Rare = None,
         span_id: Rare = None,
         parent_span_id: Rare = None,
@@ -254,6 +285,9 @@ class WriteTools(Tools):
     ) -> answers.RecordEventAnswer:
         """Record what happened; what recurs is counted."""
         store = self.desk.store
+        whose = {name: value for name, value in (("scope", scope), ("user", user)) if value}
+        if whose:
+            metadata = whose | (metadata or {})
         with self.desk.writing() as written:
             done = store.record_event(
                 type, description, id=id, occurred_at=occurred_at, source=source, origin="agent", agent=self.desk.who(),
@@ -379,11 +413,12 @@ class WriteTools(Tools):
             if len(pair) != 2:
                 raise InvalidError(f"also has {list(pair)!r}, which is no pair. Give [source, target].")
         with self.desk.writing() as written:
+            words, kind = kind, self.desk.any_kind(kind) if self.desk.defaults().any_kind else kind
             made = [
                 store.link(
                     one, kind, other, reason=reason, strength=strength, created_by=self.desk.origin(),
                     confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
-                    history=history,
+                    history=history, metadata=None if kind == words else {"relation": words},
                 )
                 for one, other in ((source, target), *also)
             ]  # fmt: skip
@@ -416,6 +451,41 @@ class WriteTools(Tools):
             store.unlink(**said, valid_from=valid_from, valid_to=valid_to, reason=reason)
         ends = {"source": written.thing(source), "target": written.thing(target)}
         return written.answer(answers.UnlinkAnswer, kind=kind, **ends)
+
+    @writing("id", "into")
+    def join(
+        self,
+        *,
+        id: Id,
+        into: Annotated[str | None, Field(description="none: take its join back")] = None,
+        reason: Annotated[str, Field(min_length=1)],
+    ) -> answers.JoinAnswer:
+        """Two ids are one thing: id means into from now on."""
+        store = self.desk.store
+        with self.desk.writing() as written:
+            if into is None:
+                store.split(id, reason=reason)
+            else:
+                store.join(id, into=into, reason=reason)
+        return written.answer(answers.JoinAnswer, id=id, into=into, things=(written.thing(into or id),))
+
+    @writing()
+    def define_kind(
+        self,
+        *,
+        name: str,
+        inverse: str | None = None,
+        symmetric: Annotated[bool, Field(json_schema_extra=RARE)] = False,
+        causal: Annotated[bool, Field(json_schema_extra=RARE)] = False,
+        acyclic: Annotated[bool, Field(json_schema_extra=RARE)] = False,
+        rests: Annotated[Ids, Field(description="falls of its target that shake its source")] = (),  # type: ignore[assignment]
+    ) -> answers.DefineKindAnswer:
+        """Add a kind of link."""
+        with self.desk.writing() as written:
+            self.desk.store.define_kind(
+                name, inverse=inverse, symmetric=symmetric, causal=causal, acyclic=acyclic, rests=rests
+            )
+        return written.answer(answers.DefineKindAnswer, kind=name)
 
     @writing("id", "other", "keep", destructive=True)
     def resolve(

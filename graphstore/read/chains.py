@@ -27,8 +27,10 @@ def effects(point: Point, id: str, depth: int = 5) -> Chain:
 
 def _walk(point: Point, statement: Statement[LinkedRow], id: str, depth: int) -> Chain:
     chain = _chain(point, statement, id, depth) if isinstance(id, str) else None
-    if chain is None:
-        chain = _chain(point, statement, resolve(point, id)[0].id, depth)
+    if chain is None or not chain.links:
+        known_as = resolve(point, id)[0].id  # composed otherwise, or joined into another node
+        if chain is None or known_as != id:
+            chain = _chain(point, statement, known_as, depth)
     assert chain is not None
     return chain
 

@@ -199,8 +199,8 @@ class NumbersByKey(dict[Any, int]):
                 number = self._find(key)
             except UnicodeEncodeError:  # no lone surrogate is stored
                 number = None
-            if number is None:
-                self.absent.add(key)
-            else:
+            if number is not None:
                 self[key] = number
+            elif not isinstance(key, str) or key.isascii():  # else the same id may come in another spelling
+                self.absent.add(key)
         return default if number is None else number

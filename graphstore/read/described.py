@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import HappenedTimes, Seen
-from graphstore.read.ids import LARGEST, known, resolve
+from graphstore.read.ids import LARGEST, joined_here, known, resolve, through
 from graphstore.read.linked import LinkedRow, link_of, link_periods, link_rows_around, links_around
 from graphstore.read.points import Point, as_json
 from graphstore.read.settings import snapshots
@@ -85,6 +85,8 @@ def node(point: Point, id: str) -> Node:
         raise InvalidError(f"{entity.id!r} is an event. Read it with event({entity.id!r}).")
     if number:
         return described(point, entity.id, number)
+    if entity.id != id:  # composed otherwise, or joined into another node
+        return node(point, entity.id)
     [found] = point.rows(STANDINGS_OF, numbers=as_json([entity.thing]))
     raise NotFoundError(_absence(point, "node", entity.id, found.standing))
 
@@ -103,18 +105,25 @@ def event(point: Point, id: str) -> Event:
 
 
 def history(point: Point, id: str) -> list[Version] | list[Link]:
-    """Return all periods of a node or link believed at `tx`, over all valid time, by valid_from."""
+    """Return all periods of a node or link believed at `tx`, over all valid time, by valid_from. Then come those of the nodes joined into it, as they were believed when
+    they were joined.
+    """
     rows = _periods(point, HISTORY, id)
     if rows is None:
         believed = [link for link in link_periods(point, id) if link.tx_to is None]
         return sorted(believed, key=lambda link: link.valid_from)
-    return [version_of(point, row) for row in rows]
+    return [version_of(point, row) for row in with_joined(point, HISTORY, rows, id)]
 
 
 def versions(point: Point, id: str) -> list[Version] | list[Link]:
-    """Return all periods of a node or link ever believed up to `tx`, by (tx_from, valid_from)."""
+    """Return all periods of a node or link ever believed up to `tx`, by (tx_from, valid_from). Then come those of the nodes joined into it."""
+    entity = known(point, id) if isinstance(id, str) else None
+    if entity is not None and entity.was_joined:
+        id = through(point, entity).id
     rows = _periods(point, VERSIONS, id)
-    return link_periods(point, id) if rows is None else [version_of(point, row) for row in rows]
+    if rows is None:
+        return link_periods(point, id)
+    return [version_of(point, row) for row in with_joined(point, VERSIONS, rows, id)]
 
 
 def diff(point: Point, id: str, old: int, new: int) -> list[FieldChange]:
@@ -235,6 +244,19 @@ def _periods(point: Point, statement: Statement[Described], id: str) -> list[Des
     if is_event:
         raise _no_versions(id)
     return rows
+
+
+def with_joined(
+    point: Point, statement: Statement[Described], rows: list[Described], id: str
+) -> list[Described]:
+    """Return the periods of a node, then those of the nodes joined into it, up to when they were joined. Their ids and their `tx_to` tell them apart."""
+    found = list(rows)
+    for one in joined_here(point, rows[0].id if rows else resolve(point, id)[0].id):
+        before = Point(point.database, point.valid, one.joined_at - 1, point.vocabulary)
+        found += [
+            row._replace(tx_to=row.tx_to or one.joined_at) for row in before.rows(statement, id=one.id)
+        ]
+    return found
 
 
 def _no_versions(id: str) -> InvalidError:

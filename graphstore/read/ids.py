@@ -10,7 +10,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Id, Statement
 from graphstore.read.points import Point
 from graphstore.values import generated_ids
-from graphstore.values.inputs import text_of
+from graphstore.values.inputs import spellings, text_of
 from graphstore.values.period import Instant, exactly, when
 
 LARGEST = 2**63 - 1  # the largest number that a statement accepts
@@ -23,13 +23,21 @@ _FEW, _SHORT = 64, 64 << 10  # rows and bytes that are read within microseconds
 
 class KnownEntity(NamedTuple):
     """A known node or event: 1 if it has the requested version, the number of its row, and in `ordinal` the version that the ref of a merged one
-    means."""
+    means. `was_joined`: 1 if it was ever joined into another node."""
 
     id: str
     is_event: int
     has_version: int
     thing: int
     ordinal: int = 0
+    was_joined: int = 0
+
+
+class JoinedHere(NamedTuple):
+    """A node that was joined into another one, and the tx from which it is believed to be."""
+
+    id: str
+    joined_at: Instant
 
 
 class FirstRecorded(NamedTuple):
@@ -46,6 +54,8 @@ class Extent(NamedTuple):
 
 
 ENTITY = Statement("entity", KnownEntity)
+JOINED = Statement("joined", KnownEntity)
+JOINED_HERE = Statement("joined_here", JoinedHere)
 EXTENT = Statement("extent", Extent)
 RECORDED_LATER = Statement("recorded_later", FirstRecorded)
 MERGED_VERSION = Statement("merged_version", KnownEntity)
@@ -95,13 +105,16 @@ def is_link(point: Point, id: str) -> bool:
 
 
 def known(point: Point, id: str, number: int = 0) -> KnownEntity | None:
-    """Return the node or event with exactly this id, if it is known here. `number`: the version to look for."""
-    return next(iter(point.rows(ENTITY, id=id, number=number)), None)
+    """Return the node or event with exactly this id, however its characters are composed, if it is known here. `number`: the version to look for."""
+    for name in spellings(id):
+        for found in point.rows(ENTITY, id=name, number=number):
+            return found
+    return None
 
 
 def resolve(point: Point, id: str) -> tuple[KnownEntity, int]:
     """Return the known node or event that an id, `{id}-v{n}`, or `{id}-v{n}@{branch}` of a merged version names, and the number of the
-    version, or 0.
+    version, or 0. A joined node is what it was joined into; its versions stay its own.
 
     Raises NotFoundError, InvalidError if the id is not a string.
     """
@@ -109,7 +122,7 @@ def resolve(point: Point, id: str) -> tuple[KnownEntity, int]:
         raise InvalidError(f"id {id!r} is no text. Give a str.")
     entity = known(point, id)
     if entity is not None:
-        return entity, 0
+        return through(point, entity), 0
     if alias := _ALIAS.match(id):
         number = min(int(alias[2]), LARGEST)
         for merged in point.rows(MERGED_VERSION, id=alias[1], branch=alias[3], number=number):
@@ -126,6 +139,26 @@ def resolve(point: Point, id: str) -> tuple[KnownEntity, int]:
     if not entity.has_version:
         raise NotFoundError(f"no version {ref[2]} of {ref[1]!r} as known at {exactly(point.tx)}.")
     return entity, int(ref[2])
+
+
+def through(point: Point, entity: KnownEntity) -> KnownEntity:
+    """Return what a thing was joined into, as is believed here; the thing itself if it was not."""
+    joined = point.rows(JOINED, id=entity.id) if entity.was_joined else []
+    return joined[-1] if joined else entity
+
+
+def joined_here(point: Point, id: str) -> list[JoinedHere]:
+    """Return what was joined into a node, directly or not, in the order in which it was joined."""
+    return point.rows(JOINED_HERE, id=id)
+
+
+def one_thing(point: Point, id: str) -> list[str]:
+    """Return a known id with all ids that are joined with it, itself first."""
+    entity = known(point, id)
+    if entity is None:
+        return [id]
+    whole = through(point, entity).id
+    return list(dict.fromkeys([entity.id, whole, *(one.id for one in joined_here(point, whole))]))
 
 
 def _recorded_later(point: Point, id: str) -> str | None:

@@ -13,12 +13,14 @@ from graphstore.read.described import (
     resolved_row,
     thing_row,
     version_of,
+    with_joined,
 )
+from graphstore.read.ids import resolve
 from graphstore.read.link_story import inspected
 from graphstore.read.linked import LinkedRow, link_of, link_period_rows, link_rows_around
 from graphstore.read.points import Point
 from graphstore.values.findings import Inspection, LinkInspection
-from graphstore.values.models import Event, Link, Node
+from graphstore.values.models import UPRIGHT, Event, Link, Node
 from graphstore.values.period import Instant
 
 _SAME_TOPIC = "same_topic"
@@ -45,6 +47,8 @@ def inspect(point: Point, id: str) -> Inspection | LinkInspection:
         if periods:
             return inspected(point, periods)
         row, number = resolved_row(point, id)
+    elif row.standing not in UPRIGHT and (known_as := resolve(point, row.id)[0].id) != row.id:
+        return inspect(point, known_as)  # it was joined into that
     links = link_rows_around(point, [row.id])
     begun = _sentences(point, row.id, links)
     node: Node | Event
@@ -52,7 +56,7 @@ def inspect(point: Point, id: str) -> Inspection | LinkInspection:
         node = event_with_links(point, row, links)
     else:
         node = described(point, row.id, number) if number else node_of(point, row)
-    history = () if row.is_event else point.rows(HISTORY, id=row.id)
+    history = () if row.is_event else with_joined(point, HISTORY, point.rows(HISTORY, id=row.id), row.id)
     confirmed = point.rows(CONFIRMATIONS, id=row.id, undone=point.undone)
     return Inspection.made(
         {

@@ -11,6 +11,7 @@ from graphstore.read.points import Point, as_json
 from graphstore.values.link_filter import LinkFilter, link_filter
 from graphstore.values.models import Json, Link, Standing
 from graphstore.values.period import Instant, moment
+from graphstore.values.vocabulary import JOINED
 
 
 class LinkedRow(NamedTuple):
@@ -109,9 +110,9 @@ def _links(statement: Statement[LinkedRow], point: Point, id: str, wanted: LinkF
     shown = {name: name for name in symmetric} | {name: vocabulary.kinds[name].inverse for name in turned}
     filters = {"kinds": None if straight is None else as_json(list(straight)), "turned": as_json(shown)}
     rows = point.rows(statement, id=id, **filters) if isinstance(id, str) else []
-    if not rows:
+    if not rows or (straight is None and any(row.kind == JOINED and row.target == id for row in rows)):
         known_as = resolve(point, id)[0].id
-        rows = [] if known_as == id else point.rows(statement, id=known_as, **filters)
+        rows = rows if known_as == id else point.rows(statement, id=known_as, **filters)
     return [
         link_of(point, row)
         for row in rows

@@ -16,8 +16,10 @@ from graphstore.read.points import Point
 from graphstore.values.findings import LinkSupersession, Step, Supersession
 from graphstore.values.models import UPRIGHT, Event, How, Node
 from graphstore.values.period import OPEN, Instant, Union
+from graphstore.values.vocabulary import JOINED
 
-_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kind of link -> rank, most specific first
+_LEADS_AWAY = {JOINED: 0, "supersedes": 0, "transition": 1, "corrects": 2}  # kind of link -> rank, most specific first
+_HOW: dict[str, How] = {"corrects": "corrected", JOINED: "joined"}
 
 
 class Removal(NamedTuple):
@@ -174,7 +176,7 @@ class _Walk:
         link = link_of(self._point, row, source.standing, self._things[row.target].standing)
         return Step.made(
             {
-                "how": "corrected" if link.kind == "corrects" else "superseded",
+                "how": _HOW.get(link.kind, "superseded"),
                 "link": link,
                 "node": source,
                 "who": link.author or link.created_by,

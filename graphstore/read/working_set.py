@@ -39,6 +39,7 @@ from graphstore.read.columns import (
 from graphstore.read.latest_versions import Said, between, write
 from graphstore.read.occurrences import fingerprint_of, print_of
 from graphstore.read.standing_rules import Index
+from graphstore.values.inputs import spellings
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, without_all
 from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 
@@ -364,7 +365,13 @@ class WorkingSet(Index):
         return found
 
     def _find(self, group: str, id: str) -> int | None:
-        return next(iter(self._take(group, "id = ?", id)), None)
+        known: dict[str, int] = self.ids if group == "entities" else self.link_ids
+        for name in spellings(id) if is_text(id) else ():
+            if name != id and dict.__contains__(known, name):
+                return known[name]
+            if found := self._take(group, "id = ?", name):
+                return found[0]
+        return None
 
     def _entities_of_slot(self, slot: tuple[str, str]) -> list[int]:
         return self._take("entities", "key = ? AND scope = ? ORDER BY number", *slot)
@@ -374,7 +381,7 @@ class WorkingSet(Index):
         wanted = {id for id in ids if not dict.__contains__(self.ids, id) and id not in self.ids.absent}
         if asked := [id for id in wanted if is_text(id)]:
             self._take("entities", _OF_IDS, orjson.dumps(asked).decode())
-        self.ids.absent |= {id for id in wanted if not dict.__contains__(self.ids, id)}
+        self.ids.absent |= {id for id in wanted if not dict.__contains__(self.ids, id) and id.isascii()}
 
     def prepare_rows(self, rows: Iterable[int]) -> None:
         """Read these rows of periods, with one statement."""

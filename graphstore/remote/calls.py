@@ -106,13 +106,13 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
 
 _READS = frozenset({
     "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "changes_to", "links_from", "backlinks_to", "link_history", "supersedes", "what_superseded",
-    "causes", "effects", "walk", "path", "paths", "grounds", "shaky", "contradictions", "contradiction", "warnings_of", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
+    "causes", "effects", "walk", "path", "paths", "grounds", "shaky", "contradictions", "contradiction", "warnings_of", "joinable", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
     "query_tables", "recipe", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "without", "retention", "trust", "languages", "info", "refresh", "readers_of",
 })  # fmt: skip
 _WRITES = frozenset({
-    "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
+    "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "join", "split", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
     "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_languages", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge", "pull",
     "delete_branch",
 })  # fmt: skip

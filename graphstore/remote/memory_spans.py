@@ -25,13 +25,13 @@ __all__ = ["OPERATIONS", "instrument", "to_file", "uninstrument"]
 
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "search_memory": (
-        "node", "event", "nodes", "events", "inspect", "walk", "causes", "effects", "what_superseded", "versions", "query", "query_tables", "shaky", "contradictions",
+        "node", "event", "nodes", "events", "inspect", "walk", "causes", "effects", "what_superseded", "versions", "query", "query_tables", "shaky", "contradictions", "joinable",
         "history", "memory.recall", "recall.recall", "recall.mentions", "topics.latest_on", "topics.topic", "context.context",
         "events.history_report", "timeline.messages",
     ),
     "create_memory": ("add_node", "record_event", "link", "bulk_load", "timeline.record_message"),
     "upsert_memory": ("memory.remember", "memory.remember_many", "working.record_outcome"),
-    "update_memory": ("revise", "amend", "supersede", "confirm", "touch", "resolve", "fold", "undo"),
+    "update_memory": ("revise", "amend", "supersede", "confirm", "touch", "resolve", "fold", "join", "split", "undo"),
     "delete_memory": ("retract", "end", "unlink", "erase", "evict"),
 }  # fmt: skip
 """By operation of the conventions: the calls that perform it."""

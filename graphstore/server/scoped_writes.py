@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
 Work = Callable[["GraphStore"], bytes]
-_OF_THINGS = "add_node revise amend supersede end retract link unlink resolve fold confirm record_event touch"
+_OF_THINGS = "add_node revise amend supersede end retract link unlink resolve fold join split confirm record_event touch"
 EVERYDAY = frozenset(_OF_THINGS.split())
 """Verbs on a few things by their ids."""
 CALLS = EVERYDAY | {"timeline.record_message"}

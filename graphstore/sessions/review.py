@@ -1,9 +1,9 @@
-"""Lists the decisions that an analyser marked for review, so that a person can correct them. Describing the segment again settles them."""
+"""Lists what somebody should look at: among it the decisions that an analyser marked for review, so that a person can correct them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphstore.errors import InvalidError
 from graphstore.sessions.transcripts.steps import as_objects, as_text
@@ -25,6 +25,11 @@ class Doubt(Value):
     decision: str
     reasoning: str
     at: str | None
+
+    @property
+    def call(self) -> str:
+        """Return the call that settles it."""
+        return f"sessions.correct({self.id!r}, {{…}}, reason=…)"
 
     def __str__(self) -> str:
         return f"{self.ref}  {self.decision} ({self.reasoning})"
@@ -53,6 +58,32 @@ def _doubt(node: Node, decision: Json) -> Doubt:
     said, why = (str(decision.get(name, "")) for name in ("decision", "reasoning"))
     at = as_text(decision.get("timestamp")) or None
     return Doubt(id=node.id, ref=node.ref, text=node.text, decision=said, reasoning=why, at=at)
+
+
+class ReviewItem(Value):
+    """Something that somebody should look at: `what` it is, the ids it is about, what it says, and the call that settles it."""
+
+    what: Literal["contradiction", "shaky", "unsure", "join"]
+    ids: tuple[str, ...]
+    text: str
+    call: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.text}\n    → {self.call}"
+
+
+@registry.read("sessions")
+def review(view: Reader, limit: int = 100) -> list[ReviewItem]:
+    """What somebody should look at, each with the call that settles it: contradictions, what is shaky, decisions that an analyser marked for review, and
+    nodes that may be one thing. At most `limit` of each. Nothing is written."""
+    found = [_item("contradiction", each, each.source.id, each.target.id) for each in view.contradictions(limit=limit)]
+    found += [_item("shaky", each, each.node.id) for each in view.shaky(limit)]
+    found += [_item("unsure", each, each.id) for each in doubts(view, limit)]
+    return found + [_item("join", each, each.node.id, each.into.id) for each in view.joinable(limit)]
+
+
+def _item(what: Any, found: Any, *ids: str) -> ReviewItem:
+    return ReviewItem(what=what, ids=ids, text=str(found), call=found.call)
 
 
 @registry.write("sessions")

@@ -15,7 +15,7 @@ from graphstore.sessions.lineages import lineage
 from graphstore.sessions.pricing import prices, set_prices
 from graphstore.sessions.questions import costs, decisions, lessons, recurring_errors
 from graphstore.sessions.related import Connected, connect
-from graphstore.sessions.review import Doubt, correct, doubts
+from graphstore.sessions.review import Doubt, ReviewItem, correct, doubts, review
 from graphstore.sessions.segments.analysing import Analyser, Work, builtin
 from graphstore.sessions.segments.model_analysis import ModelAnalyser
 from graphstore.sessions.segments.nodes import SessionNode
@@ -29,6 +29,7 @@ __all__ = [
     "Following",
     "Ingested",
     "ModelAnalyser",
+    "ReviewItem",
     "SessionInfo",
     "SessionIngested",
     "SessionNode",
@@ -49,6 +50,7 @@ __all__ = [
     "prices",
     "reanalyze",
     "recurring_errors",
+    "review",
     "search",
     "segment_node",
     "session_node",

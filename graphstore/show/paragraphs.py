@@ -165,6 +165,7 @@ def review(found: Mapping[str, Sequence[Any]]) -> Blocks:
     for title, values in found.items():
         yield _styled(title, "bold")
         yield from _several(values)
+        yield from (_styled(f"  → {each.call}", "dim") for each in values)
 
 
 def _swept(found: Any) -> Blocks:

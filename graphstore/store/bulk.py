@@ -248,6 +248,8 @@ class _Loader:
             return
         if trigger is None:
             body["trigger"] = "user_feedback"
+        ent = self.act.through(ent)
+        name = index.names[ent]
         if index.is_event[ent]:
             raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
         if self.is_ranked:
@@ -271,7 +273,8 @@ class _Loader:
             filling = Filling(self.act, Slot(kind, slot, scope), during[0], stop, source=body.get("source"))
             filling.refuse_untrusted()
             during = filling.spans[0]
-        op = work.op("add_node", self.act.free_id(name), reason)
+        name = self.act.free_id(name)
+        op = work.op("add_node", name, reason)
         self._state(op, during[0], stop)
         ent = index.add_entity(name, False, kind, slot, scope, work.tx)
         if stop is not None:

@@ -14,6 +14,7 @@ from graphstore.values.models import Json
 from graphstore.values.period import OPEN, instant, moment
 from graphstore.write.describing import Amend, Revise
 from graphstore.write.given_arguments import Verb
+from graphstore.write.joining import Join, Split
 from graphstore.write.recorded_calls import (
     ChainReader,
     LinkSaid,
@@ -58,6 +59,7 @@ class Again:
         self._verbs: dict[str, Callable[[RecordedOperation, RecordedCall], Verb[Any]]] = {
             "add_node": self._add_node, "confirm": self._confirm, "revise": self._revise, "amend": self._amend, "end": self._end,
             "retract": self._retract, "fold": self._fold, "supersede": self._supersede, "link": self._link, "unlink": self._unlink,
+            "join": self._join, "split": lambda op, call: Split(op.subject, op.reason or self._recorded.reason or "erased"),
         }  # fmt: skip
 
     def begin(self, line: Line, recorded: RecordedTransaction) -> None:
@@ -251,6 +253,11 @@ class Again:
 
     def _fold(self, op: RecordedOperation, call: RecordedCall) -> Fold:
         return Fold(op.args.get("members", ()), op.subject, op.reason)
+
+    def _join(self, op: RecordedOperation, call: RecordedCall) -> Join:
+        if "into" not in op.args:  # what a merge moved besides
+            raise Skipped(_NOT_SHOWN)
+        return Join(op.subject, op.args["into"], op.reason)
 
     def _supersede(self, op: RecordedOperation, call: RecordedCall) -> Supersede:
         olds = [each.subject for each in call.ops]

@@ -17,11 +17,12 @@ from graphstore.graph.graphs import Graphs
 from graphstore.ledger import branch_ledger, branch_records, word_rows
 from graphstore.ledger.chain import RETENTION, Verbatim
 from graphstore.read import happened
+from graphstore.read import ids as read_ids
 from graphstore.store import bulk, sweeping
 from graphstore.store.whole_store import WholeStore
 from graphstore.values import findings, fingerprints, inputs, words
 from graphstore.values.findings import WarnedNode
-from graphstore.values.inputs import Thing, event_of, ids, printable, text_of
+from graphstore.values.inputs import Thing, event_of, id_of, ids, printable, text_of
 from graphstore.values.models import Link, Node
 from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
@@ -33,6 +34,7 @@ from graphstore.write import (
     carrying,
     changes_since,
     describing,
+    joining,
     merge_plan,
     recording,
     resolving,
@@ -207,6 +209,24 @@ class Store(WholeStore):
         The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
         """
         return self._perform(verbs.Fold(ids("members", members), into, reason))
+
+    def join(self, id: str | Node, *, into: str | Node, reason: str | None = None) -> Link:
+        """Record that two ids are one thing: from this tx on `id` means `into`, in reads and in verbs. Returns the link `into joined_from id`.
+
+        Links of `id` become links of `into`, one between the two goes, and what is stated of `id` where nothing is of `into` is stated of that. Elsewhere
+        the content of `into` counts; `history` shows the other. `split` takes it back, as `undo` does. The same join again is the same link.
+
+        Raises NotFoundError for an unknown id; InvalidError for an event, an id with itself, nodes of different kinds or scopes; ConflictError if `id` is
+        joined already, one is forgotten, nothing is believed of `into`, `id` has a slot that `into` has not, or a link would close a cycle.
+        """
+        return self._perform(joining.Join(id_of(id), id_of(into), reason))
+
+    def split(self, id: str | Node, *, reason: str) -> Node:
+        """Take back that `id` was joined into another node: what the join moved is of `id` again. What was recorded of the other node since stays there.
+
+        Raises NotFoundError for an unknown id or one that is not joined.
+        """
+        return self._perform(joining.Split(id_of(id), reason))
 
     def confirm(
         self, id: str, *, reason: str, source: str | None = None, if_number: int | None = None
@@ -879,14 +899,16 @@ class GraphStore(Store):
 
     def erase(self, id: str, *, reason: str, author: str | None = None) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
+        The nodes joined with it are one thing with it: they are erased too.
 
         `id` is the whole id, `author` as of `transaction`. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
         """
         text_of("reason", reason)
         with self._by_itself("erase()"):
             if self._chosen([text_of("id", id)]) != {id: "erased"}:
-                self._guard_forgetting([id], author)
-                self._forget("erase", [id], reason, author)
+                names = self._by_rows(read_ids.one_thing, id)
+                self._guard_forgetting(names, author)
+                self._forget("erase", names, reason, author)
 
     def _guard_forgetting(self, names: list[str], author: str | None) -> None:
         """Raise ConflictError if an author who ranks higher than this one recorded one of these things."""

@@ -186,6 +186,11 @@ class Shaky(Value):
     def _links(self, links: Sequence[Link]) -> list[Link]:
         return list(links)
 
+    @property
+    def call(self) -> str:
+        """Return the call that settles it."""
+        return f"confirm({self.node.id!r}, reason=…) or retract({self.node.id!r}, reason=…)"
+
     def __str__(self) -> str:
         path = "; ".join(map(str, self.links))
         if self.root.id == OUTSIDE:
@@ -273,6 +278,23 @@ class Chain(Shown):
     truncated: bool
 
 
+class JoinCandidate(Value):
+    """Two nodes that may be one thing, and why it seems so. Only somebody who knows joins them: `call` does, or states that they are two."""
+
+    node: Node
+    into: Node
+    why: str
+
+    @property
+    def call(self) -> str:
+        """Return the call that joins them, and the one that states that they are two things."""
+        one, other = self.node.id, self.into.id
+        return f"join({one!r}, into={other!r}, reason=…), or if they are two: link({one!r}, 'contrasts_with', {other!r}, reason=…)"
+
+    def __str__(self) -> str:
+        return f"{_name(self.node)} may be {_name(self.into)} ({self.why})"
+
+
 class Contradiction(Value):
     """Two things that cannot both be right, or seem so. Reported, never resolved by the store.
 
@@ -341,6 +363,12 @@ class Counterfact(Value):
     by_effects: bool
     left_out: tuple[LeftOutOperation, ...]
     difference: ViewDiff
+
+    @property
+    def call(self) -> str:
+        """Return the call that settles it."""
+        one, other = self.source.id, self.target.id
+        return f"resolve({one!r}, {other!r}, keep={one!r} or {other!r} or 'both', reason=…)"
 
     def __str__(self) -> str:
         lines = [
@@ -516,7 +544,8 @@ def clauses(step: Step, *, named: bool = False) -> list[str]:
     if step.how == "revised" and isinstance(step.node, Node):
         what += f" as {step.node.ref}"
     elif step.node is not None:
-        what += f" by {_name(step.node) if named else step.node.id}"
+        into = "into" if step.how == "joined" else "by"
+        what += f" {into} {_name(step.node) if named else step.node.id}"
     from_when = "from" if step.planned else "since"
     since = "" if step.since is None else f"{from_when} {when(step.since)} "
     if step.node is not None and step.link is not None and step.link.valid_to is not None:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from unicodedata import normalize
 
 import orjson
 
@@ -46,6 +47,18 @@ def printable(what: str, text: str) -> str:
     if _CONTROL.search(text):
         raise InvalidError(f"{what} {text!r} holds control characters. Use printable text.")
     return text
+
+
+def spellings(id: str) -> tuple[str, ...]:
+    """Return the forms in which an id may be stored: as given, decomposed as stores of earlier releases may have it, and composed (NFC), which is last."""
+    if id.isascii():
+        return (id,)
+    return tuple(dict.fromkeys((id, normalize("NFD", id)))) + (normalize("NFC", id),)
+
+
+def new_name(what: str, text: str) -> str:
+    """Return a name for something new, composed (NFC), so that one name is never written in two ways. Raises InvalidError if it holds control characters."""
+    return spellings(printable(what, text))[-1]
 
 
 def optional_text(what: str, value: Any) -> str | None:

@@ -20,7 +20,7 @@ Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_y
 UPRIGHT = frozenset({"stands", "shaky"})
 Confidence = Literal["explicit", "inferred"]
 Status = Literal["active", "resolved", "superseded"]
-How = Literal["superseded", "corrected", "revised", "ended", "retracted", "unlinked"]
+How = Literal["superseded", "corrected", "joined", "revised", "ended", "retracted", "unlinked"]
 Json = dict[str, Any]
 LinkId = NewType("LinkId", str)
 """The id of a link: what answers of any id answers of it with links."""

@@ -75,6 +75,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind("transition", "lifecycle", "transitioned_to", walked=False, creators=("store",), table=True),
         Kind("corrects", "lifecycle", "corrected_by", acyclic=True, creators=_STORE, table=True),
+        Kind("joined_from", "lifecycle", "joined_into", acyclic=True, walked=False, creators=("store",)),
         Kind("derived_from", "lifecycle", "source_of", creators=_STORE, table=True, rests=frozenset(FALLS)),
         Kind(
             "supports",
@@ -130,6 +131,9 @@ KINDS: Mapping[str, Kind] = {
         _symmetric("technique_shared", "semantic", creators=_DAEMON),
     )
 }
+
+JOINED, JOINS = "joined_from", "joins"
+"""The kind of link by which a node means another one too, and the setting that a store has once it has joined any."""
 
 UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
 """The kinds whose target rests on their source."""

@@ -28,11 +28,12 @@ from graphstore.read.points import Point
 from graphstore.values import coordinates
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import ids as given_ids
+from graphstore.values.inputs import whole_number
 from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snapshot, Version
 from graphstore.values.painter import Painted
 from graphstore.values.period import OPEN, Instant, Period, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.view import conflicts, light_rows, shaken, working_sight
+from graphstore.view import conflicts, duplicates, light_rows, shaken, working_sight
 from graphstore.view import sight as sights
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         FieldChange,
         Grounds,
         Inspection,
+        JoinCandidate,
         LinkInspection,
         LinkSupersession,
         Shaky,
@@ -510,6 +512,13 @@ class Reader(Painted):
         from graphstore.view import earlier
 
         return earlier.warnings_of(self, given_ids("ids", ids))
+    def joinable(self, limit: int | None = None) -> list[JoinCandidate]:
+        """Pairs of nodes that stand here and may be one thing: of one kind and scope, with one name (whatever its case and composition) or nearly the same
+        statement. The newest first; at most `limit`. The store never joins them by itself: each has the call that does, and the one that states that
+        they are two things.
+        """
+        with self.reading() as sight:
+            return duplicates.candidates(sight, whole_number("limit", limit))
 
     def contradiction(self, one: str, other: str) -> Contradiction:
         """The contradiction between two things, decided or not. Two that are no candidates are compared by their words, as `warnings_of` does. Raises

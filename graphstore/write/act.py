@@ -10,14 +10,16 @@ from graphstore.read.working_set import WorkingSet
 from graphstore.values.content_diff import same
 from graphstore.values.coordinates import resolve
 from graphstore.values.drawn_ids import drawn
-from graphstore.values.inputs import at_least_one, printable, text_of
+from graphstore.values.inputs import at_least_one, new_name, text_of
 from graphstore.values.models import Json, Link, Node
 from graphstore.values.period import Instant, Period, TimeLike, coalesce, exactly, overlap
 from graphstore.values.random_bits import random_64
 from graphstore.values.text import described, line
+from graphstore.values.vocabulary import JOINS
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
 from graphstore.write.bounds import Bounds
+from graphstore.write.linking import joined_into
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import Trust
 
@@ -82,24 +84,33 @@ class Act:
 
     def free_id(self, id: str) -> str:
         """Return the id that a caller wants for a new thing. Raises ConflictError if the id is in use."""
-        name = printable("id", text_of("id", id))
+        name = new_name("id", text_of("id", id))
         if name in self.index.ids:
             raise ConflictError(
                 f"{name!r} is known already. Use revise({name!r}, …) to describe it anew, or choose another id."
             )
         return name
 
-    def known(self, id: str, node: bool = False) -> int:
-        """Return the entity with a full id, or with a reference `{id}-v{n}`. With `node`, an event raises InvalidError."""
+    def known(self, id: str, node: bool = False, *, is_exact: bool = False) -> int:
+        """Return the entity with a full id, or with a reference `{id}-v{n}`; of a joined one, what it was joined into, unless `is_exact`.
+
+        With `node`, an event raises InvalidError.
+        """
         ent: int = self.index.ids.get(id, -1) if isinstance(id, str) else -1
         if ent < 0:
             ent, _ = self.sight().resolve(id)
+        if not is_exact:
+            ent = self.through(ent)
         if node and self.index.is_event[ent]:
             name = self.index.names[ent]
             raise InvalidError(
                 f"{name!r} is an event: it is never revised or ended. Record a new event and link it, or retract it whole."
             )
         return ent
+
+    def through(self, ent: int) -> int:
+        """Return what a thing was joined into; the thing itself if it was not."""
+        return joined_into(self.index, ent, self.work.tx) if self.index.setting(JOINS) else ent
 
     def expect(self, ent: int, number: int | None) -> None:
         """Raise ConflictError unless version `number` of a node holds now. If no version holds, its last version is compared. None accepts any version."""

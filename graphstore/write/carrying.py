@@ -31,6 +31,7 @@ from graphstore.values.period import (
 )
 from graphstore.values.threeway import Cell
 from graphstore.view.sight import Core
+from graphstore.write import joining
 from graphstore.write.changes_since import Contained, LineCore
 from graphstore.write.linking import LinkClaim, LinkEnds, Linking, claim_of
 from graphstore.write.merge_plan import MergePlan, Triple, between, triple_of
@@ -93,6 +94,7 @@ class Carrying:
         for ent, share in plan.things.items():
             for other, period in share.closes:
                 self._replace(ent, other, period)
+        joining.gather(self.trunk, work, list(self.link.values()))
         if plan.trust is not None:  # after everything else was written under the ranks of the trunk
             Trust(self.trunk, last_to_rank(cast(LineCore, self.branch).database)).guard_map(
                 plan.trust, work.tx

@@ -8,12 +8,13 @@ from typing import NamedTuple, TypeVar
 
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.read.columns import Taken
+from graphstore.read.working_set import WorkingSet
 from graphstore.values.drawn_ids import drawn
-from graphstore.values.inputs import printable
+from graphstore.values.inputs import new_name
 from graphstore.values.models import Json
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, overlap, without_all
 from graphstore.values.random_bits import random_64
-from graphstore.values.vocabulary import Kind, same_maker
+from graphstore.values.vocabulary import JOINED, Kind, same_maker
 from graphstore.view.rows import of_sentence
 from graphstore.view.sight import Core, in_time
 from graphstore.write.transaction import Transaction
@@ -406,7 +407,7 @@ class Linking:
         return drawn(lambda: f"lnk_{random_64()}", self.index.link_ids, sentence)
 
     def _free_link_id(self, name: str) -> str:
-        printable("link id", name)
+        name = new_name("link id", name)
         if name in self.index.link_ids:
             raise ConflictError(f"link {name!r} is known already. Choose another id.")
         return name
@@ -424,6 +425,16 @@ def claim_of(core: Core, row: int) -> LinkClaim:
         bool(index.c_inferred[number]),
         bool(index.c_history[number]),
     )
+
+
+def joined_into(index: WorkingSet, ent: int, tx: Instant) -> int:
+    """Return the node that a node was joined into, directly or by further joins; the node itself if it is not joined."""
+    while True:
+        links = index.of_kinds(index.into, ent, (JOINED,))
+        by = next((link for link in links if index.believed_link(link, tx)), -1)
+        if by < 0:
+            return ent
+        ent = index.l_src[by]
 
 
 def leads(start: T, goal: T, onward: Callable[[T], Iterable[T]]) -> bool:

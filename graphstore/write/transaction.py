@@ -16,7 +16,7 @@ from orjson import loads
 
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.chain import COVERS, DESCRIBING, HISTORY, OWN, REQUIRES, dumps
+from graphstore.ledger.chain import COVERS, DESCRIBING, HISTORY, JOINING, OWN, REQUIRES, dumps
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import ENDED, Mark, Taken
 from graphstore.read.happened import FIRST
@@ -35,6 +35,7 @@ from graphstore.values.period import (
     without_all,
 )
 from graphstore.values.random_bits import random_64
+from graphstore.values.vocabulary import JOINED
 
 V = TypeVar("V", bound=Value)
 C = TypeVar("C")
@@ -857,6 +858,8 @@ class Composer:
         index = self.index
         names, links_named, kinds = index.names, index.l_name, index.l_kind
         sources, targets = index.l_src, index.l_tgt
+        if any(kinds[link] == JOINED for link in links):
+            self.line.head["requires"] = (*self.line.head["requires"], JOINING)
         return [
             [links_named[link], names[sources[link]], kinds[link], names[targets[link]]] for link in links
         ]

@@ -14,6 +14,7 @@ from graphstore.errors import ConflictError, NotFoundError
 from graphstore.ledger.chain import FORGETTING, TOUCH, UNDO
 from graphstore.read.columns import Taken
 from graphstore.values.period import ALWAYS, Instant, exactly, iso
+from graphstore.values.vocabulary import JOINS
 from graphstore.view.sight import Core
 from graphstore.write.bounds import Bounds
 from graphstore.write.linking import LinkEnds, Linking
@@ -67,6 +68,7 @@ class Undoing:
         self.core, self.index, self.work, self.of = core, core.index, work, of
         self.ops = self.index.ops_at(of)
         self.done, self.settings = self._done(), self.index.settings_at(of)
+        self.settings.pop(JOINS, None)  # other joins may need it
         self._why_not: list[str] = []
 
     def write(self, reason: str) -> None:

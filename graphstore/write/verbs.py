@@ -12,7 +12,7 @@ from graphstore.values.inputs import id_of, ids, json_object, optional_text, par
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json, Link, Node
 from graphstore.values.period import ALWAYS, OPEN, Instant, TimeLike, coalesce, exactly, overlap
-from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
+from graphstore.values.vocabulary import JOINED, maker_of, refuse_creator, strength_of
 from graphstore.view.rows import of_sentence
 from graphstore.write.act import Act, new_id
 from graphstore.write.bounds import Bounds
@@ -362,6 +362,8 @@ class Unlink(Verb[None]):
             raise NotFoundError(f"nothing is believed of {what} over that time: there is nothing to unlink.")
         act.trust().guard_links(rows)
         there = sorted({index.k_link[row] for row in rows})
+        if any(index.l_kind[link] == JOINED for link in there):
+            raise InvalidError(f"{what} is of a join, which moved other links too. Take it back by split(id, reason=…).")
         for link in there:
             op = work.op("unlink", index.l_name[link], self.reason)
             if index.l_kind[link] in ("supersedes", "corrects"):
@@ -396,6 +398,10 @@ class AddLink(Verb[Link]):
     def row(self, act: Act, exactly_over: Wanted | None = None) -> int:
         """Return the row of the link, added or existing. `exactly_over`: a period that replaces `valid_from` and `valid_to`."""
         sentence = act.core.vocabulary.sentence(self.source, self.kind, self.target, self.confidence)
+        if sentence.kind.name == JOINED:
+            raise InvalidError(
+                f"{self.kind!r} is written by a join: join({sentence.target!r}, into={sentence.source!r})."
+            )
         refuse_creator(sentence.kind, text_of("created_by", self.created_by))
         claim = LinkClaim(
             None if self.reason is None else text_of("reason", self.reason, empty=True),
