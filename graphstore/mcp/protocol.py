@@ -35,7 +35,8 @@ from graphstore.mcp.sdk import CLIENT, INTERNAL_ERROR, Client, Json, handle, let
 from graphstore.store.store import Store
 from graphstore.values.text import clean, clean_json
 
-__all__ = ["INSTRUCTIONS", "PROFILES", "TOOL_SETS", "Profile", "Server", "server"]
+__all__ = ["INSTRUCTIONS", "PROFILES", "TOOL_SETS", "Defaults", "Profile", "Server", "server"]
+Defaults = desk.Defaults
 
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
@@ -176,7 +177,7 @@ def server(
     author: str | None = None,
     record_reads: bool | returning.Reads = False,
     before_first_call: Callable[[], None] | None = None,
-    defaults: desk.Defaults | None = None,
+    defaults: Defaults | None = None,
 ) -> Server:
     """Make the protocol's server of a store (or of a branch of it). It does not close the store.
 

@@ -22,6 +22,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.ledger.word_rows import terms_of
 from graphstore.read.index_of_rows import FORGOTTEN, IndexOfRows, Number
 from graphstore.read.points import Point, as_json
+from graphstore.read.settings import setting
 from graphstore.read.standing_rules import Index
 from graphstore.search.search import (
     Fits,
@@ -44,6 +45,7 @@ from graphstore.search.word_columns import FreshWords, Posting
 from graphstore.values import libraries
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.searched_text import text_of_event, text_of_node
+from graphstore.values.vocabulary import JOINED, JOINS
 from graphstore.values.words import ENGLISH, Analyzer
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ _FETCHED = 128  # versions that are read at once
 _AFTER = b"\xff"  # sorts after all UTF-8
 _INSIDE = "SELECT number FROM version WHERE number >= ?"
 _NAMED = "SELECT version FROM period WHERE tx_from <= ?"
+_JOINS = "SELECT DISTINCT l.number FROM link_period p CROSS JOIN link l ON l.number = p.link AND l.kind = ?2 WHERE p.number >= ?1"
 
 
 class SearchedEnds(NamedTuple):
@@ -102,6 +105,13 @@ class Believed(NamedTuple):
     version: int
     valid_from: Instant
     valid_to: Instant
+
+
+class JoinedVersion(NamedTuple):
+    """Holds a version of a node that was joined into another one, and the number of that one."""
+
+    version: int
+    entity: int
 
 
 class VersionNumbers(NamedTuple):
@@ -155,6 +165,7 @@ SUPERSEDED_AMONG = Statement("superseded_among", SupersededEvent)
 BELIEVED_PERIODS = Statement("believed_periods", Believed)
 MOVED_SINCE = Statement("moved_since", Number)
 FORGOTTEN_VERSIONS = Statement("forgotten_versions", Number)
+JOINED_VERSIONS = Statement("joined_versions", JoinedVersion)
 VERSIONS_BELIEVED = Statement("versions_believed", VersionNumbers)
 BODIES_BY = Statement("bodies_by", Number)
 SEGMENT_LENGTHS = Statement("segment_lengths", SegmentLengths)
@@ -205,6 +216,7 @@ class _Kept:
     ]  # the versions that the periods name, in order, for as many periods as were needed for the past
     analyzer: Analyzer | None  # computes the words of texts here; None: they are read from the tables
     inside: NDArray[Any] | None = None  # for each version whether it is within the scopes
+    joins: list[int] = field(default_factory=list)  # the numbers of the links by which nodes were joined into others
     standings: list[tuple[Instant, Standing]] = field(
         default_factory=list
     )  # each with the valid time of its last use
@@ -236,10 +248,15 @@ class RowSearch:
         index = sight.index
         with self._lock:
             texts = self._texts(sight)
+            joined = self._joined(_point(sight), texts)
+            if joined:
+                texts = texts._replace(alive=texts.alive.copy())
+                texts.alive[_places([*joined])] = True
             asked = QuestionTerms(self.analyzer.ask(text), texts)
             versions = admitted(sight.core, asked, texts)
         fits = fitting(index, kinds, seen, versions)
-        found: Iterable[tuple[int, float]] = _fetched(index, descending(*scored(asked, texts), most))
+        matches = descending(*scored(asked, texts), most)
+        found: Iterable[tuple[int, float]] = _fetched(index, _once(matches, joined) if joined else matches)
         if fits is not None:
             found = (match for match in found if fits(match[0]))
         if ahead is not None:
@@ -307,6 +324,18 @@ class RowSearch:
         return SearchedTexts(
             layers, lengths, len(lengths), known, count, mean, nothing, numbered, kept.inside
         )
+
+    def _joined(self, point: Point, texts: SearchedTexts) -> dict[int, int]:
+        """Return the versions of nodes that were joined into others, each with the version that stands here of what they mean now."""
+        kept = self._kept
+        if kept is None or not kept.joins:
+            return {}
+        found = dict[int, int]()
+        for row in point.rows(JOINED_VERSIONS, links=as_json(kept.joins)):
+            place = texts.version_of[[row.entity % SPAN]]
+            if place[0] >= 0:
+                found[row.version] = int(texts.numbered(place)[0])
+        return found
 
     # ------------------------------------------------------------------ following
 
@@ -393,8 +422,16 @@ def _read(point: Point, ends: SearchedEnds, analyzer: Analyzer) -> _Kept:
     # Words are computed here if a branch has other languages, or if another release of the stemmer wrote those of the tables.
     made_here = None if ends.identity in (None, analyzer.identity) else analyzer
     kept = _Kept(ends, nothing, FreshWords(0), nothing, made_here)
+    kept.joins = _joins(point, 0)
     _read_on(point, kept)
     return kept
+
+
+def _joins(point: Point, first: int) -> list[int]:
+    """Return the links by which nodes were joined into others, among those of which a period was recorded from number `first` on."""
+    if not setting(point, JOINS):
+        return []
+    return [link for (link,) in point.database.rows(_JOINS, (first, JOINED))]
 
 
 def _read_on(point: Point, kept: _Kept) -> None:
@@ -420,6 +457,16 @@ def _read_on(point: Point, kept: _Kept) -> None:
         kept.inside = np.zeros(ends.versions, dtype=bool)
         kept.inside[: len(known_inside)] = known_inside
         kept.inside[[ver for (ver,) in point.database.rows(_INSIDE, (len(known_inside),))]] = True
+
+
+def _once(matches: Iterable[tuple[int, float]], joined: dict[int, int]) -> Iterator[tuple[int, float]]:
+    """Yield each version once, with its best score, and instead of those of joined nodes the versions of what these mean now."""
+    seen = set[int]()
+    for ver, score in matches:
+        ver = joined.get(ver, ver)
+        if ver not in seen:
+            seen.add(ver)
+            yield ver, score
 
 
 def _terms(point: Point, first: int, analyzer: Analyzer | None) -> Iterator[list[str]]:
@@ -451,6 +498,7 @@ def _moved_on(point: Point, kept: _Kept, ends: SearchedEnds) -> _Kept | None:
     if closed.forgets:
         return None
     found = _Kept(ends, kept.sealed, kept.fresh, kept.named, kept.analyzer, kept.inside)
+    found.joins = kept.joins + _joins(point, line.row("link_period", was.link_periods))
     _read_on(point, found)
     moved = point.rows(
         MOVED_SINCE,
