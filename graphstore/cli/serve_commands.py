@@ -310,12 +310,15 @@ class AgentOptions:
         ),
     ] = None
     scope: Annotated[
-        str | None, typer.Option("--scope", help="The scope of calls that name none; an argument goes before.")
+        str | None,
+        typer.Option("--scope", help="The scope of calls that name none; an argument goes before."),
     ] = None
     user: Annotated[
         str | None, typer.Option("--user", metavar="NAME", help="The user of calls that name none.")
     ] = None
-    kind: Annotated[str | None, typer.Option("--kind", help="The kind of nodes of calls that name none.")] = None
+    kind: Annotated[str | None, typer.Option("--kind", help="The kind of nodes of calls that name none.")] = (
+        None
+    )
     any_kind: Annotated[
         bool, typer.Option("--any-kind", help="A link of an unknown kind defines that kind.")
     ] = False

@@ -764,7 +764,11 @@ class JoinAnswer(WriteAnswer):
     things: tuple[ThingLine, ...]
 
     def _headline(self) -> Iterable[str]:
-        yield f"{self.id} is a thing of its own again" if self.into is None else f"{self.id} means {self.into} now"
+        yield (
+            f"{self.id} is a thing of its own again"
+            if self.into is None
+            else f"{self.id} means {self.into} now"
+        )
 
 
 class DefineKindAnswer(WriteAnswer):

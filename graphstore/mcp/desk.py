@@ -47,6 +47,7 @@ _FIELDS_OF_URL = 20
 _GROUPS = frozenset({"factual", "custom"})
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+UNNAMED = "relation"  # the kind of a relation in words without a Latin letter
 LONGEST_KIND = 180  # characters: with what makes it differ from others it may have 200
 
 Valid = str | None
@@ -92,7 +93,9 @@ class Defaults(NamedTuple):
     def from_url(cls, query: bytes, given: Defaults) -> Defaults:
         """Return the defaults that the address of a server is asked with, `?scope=…&user=…&kind=…`, and those given for the rest."""
         asked = parse_qs(query.decode("utf-8", "replace"), max_num_fields=_FIELDS_OF_URL)
-        return given._replace(**{name: asked[name][-1] for name in ("scope", "user", "kind") if name in asked})
+        return given._replace(
+            **{name: asked[name][-1] for name in ("scope", "user", "kind") if name in asked}
+        )
 
 
 class AnswerPart(NamedTuple):
@@ -262,12 +265,12 @@ class Desk:
 
     def any_kind(self, relation: str) -> str:
         """Return the kind of link of a relation in an agent's own words: the kind of that name, else a plain one, defined now."""
-        plain = _plain(relation)
+        plain = _kind_name(relation)
         return plain if self.store.vocabulary.find(plain) else self.plain_kind(relation)
 
     def plain_kind(self, relation: str) -> str:
         """Return the kind of link of a relation: a plain one, which decides nothing about what stands. It is defined where there is none."""
-        store, plain = self.store, _plain(relation)
+        store, plain = self.store, _kind_name(relation)
         kind = store.vocabulary.kinds.get(plain)
         if kind is not None and kind.group in _GROUPS and not (kind.causal or kind.acyclic or kind.symmetric):
             return plain
@@ -352,9 +355,9 @@ class Desk:
         return ToolQuestion(view, known_by, start, mark, budget_tokens, where)
 
 
-def _plain(relation: str) -> str:
+def _kind_name(relation: str) -> str:
     """Return a relation in words as the name of a kind of link."""
-    plain = _NO_NAME.sub("_", _HUMP.sub("_", relation).lower()).strip("_")[:LONGEST_KIND] or "relation"
+    plain = _NO_NAME.sub("_", _HUMP.sub("_", relation).lower()).strip("_")[:LONGEST_KIND] or UNNAMED
     return plain if plain[0].isalpha() else f"rel_{plain}"
 
 

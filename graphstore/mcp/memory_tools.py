@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.errors import ConflictError, NotFoundError
 from graphstore.mcp.desk import LONGEST_KIND, Desk, digest
 from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.values.models import UPRIGHT, Link, Node
@@ -173,7 +173,9 @@ class MemoryTools(Tools):
                         continue
                     kind = self.desk.plain_kind(each.relationType)
                     if (each.source, kind, each.to) in taken:  # of a type that is written otherwise
-                        kind = self.desk.plain_kind(f"{kind[: LONGEST_KIND - 13]} {digest(each.relationType)}")
+                        kind = self.desk.plain_kind(
+                            f"{kind[: LONGEST_KIND - 13]} {digest(each.relationType)}"
+                        )
                     taken.add((each.source, kind, each.to))
                     metadata = {"relationType": each.relationType, "from": each.source}
                     store.link(each.source, kind, each.to, created_by=self.desk.origin(), metadata=metadata)

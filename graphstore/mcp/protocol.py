@@ -332,7 +332,9 @@ class Server(Protocol[Any]):
 
     def _listed_tools(self) -> list[Json]:
         """Return the tools as a client lists them. What a connection has defaults for is not required."""
-        with_default = frozenset(name for name, value in self._desk.defaults()._asdict().items() if value is not None)
+        with_default = frozenset(
+            name for name, value in self._desk.defaults()._asdict().items() if value is not None
+        )
         if with_default not in self._lists:
             said_once = _OF_ALL if self._profile == "full" else ""
             first, *others = self._tools.values()

@@ -108,7 +108,9 @@ class ReadTools(Tools):
         else:
             most = limit if user is None else _FOR_A_USER * limit
             hits, note = _remembered(question.view, query, standing, most, decay, given)
-        hits = [hit for hit in hits if user is None or _is_of(user, _content(question.view.inspect(hit.id).node))]
+        hits = [
+            hit for hit in hits if user is None or _is_of(user, _content(question.view.inspect(hit.id).node))
+        ]
         return question.page(answers.SearchAnswer, parts("hits", hits[:limit]), note=note)
 
     @reading()
@@ -126,7 +128,9 @@ class ReadTools(Tools):
         found = view.scan(kind, scope=scope, tag=tag, content=user is not None)
         if tag is None:
             events = view.scan(kind, events=True, content=(user, scope) != (None, None))
-            found += [row for row in events if scope is None or _metadata(row.content).get("scope", "") == scope]
+            found += [
+                row for row in events if scope is None or _metadata(row.content).get("scope", "") == scope
+            ]
         found = [row for row in found if _is_of(user, row.content)]
         found.sort(key=lambda row: (row.valid_from, row.id), reverse=True)
         one = partial(_listed, view)
@@ -140,7 +144,9 @@ class ReadTools(Tools):
         from graphstore.sessions.review import review
 
         items = [
-            answers.ReviewLine(what=each.what, ids=each.ids, text=each.text, call=_CALLS[each.what].format(*each.ids))
+            answers.ReviewLine(
+                what=each.what, ids=each.ids, text=each.text, call=_CALLS[each.what].format(*each.ids)
+            )
             for each in review(question.view)
         ]
         return question.page(answers.ReviewAnswer, parts("items", items))

@@ -14,6 +14,7 @@ from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
 from graphstore.mcp.desk import (
     Desk,
+    UNNAMED,
     OfConnection,
     Rare,
     RareKind,
@@ -418,7 +419,7 @@ class WriteTools(Tools):
                 store.link(
                     one, kind, other, reason=reason, strength=strength, created_by=self.desk.origin(),
                     confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
-                    history=history, metadata=None if kind == words else {"relation": words},
+                    history=history, metadata={"relation": words} if kind == UNNAMED != words else None,
                 )
                 for one, other in ((source, target), *also)
             ]  # fmt: skip

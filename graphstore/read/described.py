@@ -253,9 +253,7 @@ def with_joined(
     found = list(rows)
     for one in joined_here(point, rows[0].id if rows else resolve(point, id)[0].id):
         before = Point(point.database, point.valid, one.joined_at - 1, point.vocabulary)
-        found += [
-            row._replace(tx_to=row.tx_to or one.joined_at) for row in before.rows(statement, id=one.id)
-        ]
+        found += [row._replace(tx_to=row.tx_to or one.joined_at) for row in before.rows(statement, id=one.id)]
     return found
 
 

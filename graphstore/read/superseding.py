@@ -18,7 +18,12 @@ from graphstore.values.models import UPRIGHT, Event, How, Node
 from graphstore.values.period import OPEN, Instant, Union
 from graphstore.values.vocabulary import JOINED
 
-_LEADS_AWAY = {JOINED: 0, "supersedes": 0, "transition": 1, "corrects": 2}  # kind of link -> rank, most specific first
+_LEADS_AWAY = {
+    JOINED: 0,
+    "supersedes": 0,
+    "transition": 1,
+    "corrects": 2,
+}  # kind of link -> rank, most specific first
 _HOW: dict[str, How] = {"corrects": "corrected", JOINED: "joined"}
 
 

@@ -216,7 +216,9 @@ class _Kept:
     ]  # the versions that the periods name, in order, for as many periods as were needed for the past
     analyzer: Analyzer | None  # computes the words of texts here; None: they are read from the tables
     inside: NDArray[Any] | None = None  # for each version whether it is within the scopes
-    joins: list[int] = field(default_factory=list)  # the numbers of the links by which nodes were joined into others
+    joins: list[int] = field(
+        default_factory=list
+    )  # the numbers of the links by which nodes were joined into others
     standings: list[tuple[Instant, Standing]] = field(
         default_factory=list
     )  # each with the valid time of its last use
@@ -250,13 +252,18 @@ class RowSearch:
             texts = self._texts(sight)
             joined = self._joined(_point(sight), texts)
             if joined:
-                texts = texts._replace(alive=texts.alive.copy())
+                of_entity: dict[int, list[int]] = {}
+                for ver, ent in joined.items():
+                    of_entity.setdefault(ent, []).append(ver % SPAN)
+                texts = texts._replace(alive=texts.alive.copy(), joined=of_entity)
                 texts.alive[_places([*joined])] = True
             asked = QuestionTerms(self.analyzer.ask(text), texts)
             versions = admitted(sight.core, asked, texts)
         fits = fitting(index, kinds, seen, versions)
         matches = descending(*scored(asked, texts), most)
-        found: Iterable[tuple[int, float]] = _fetched(index, _once(matches, joined) if joined else matches)
+        found: Iterable[tuple[int, float]] = _fetched(
+            index, _once(matches, joined, texts) if joined else matches
+        )
         if fits is not None:
             found = (match for match in found if fits(match[0]))
         if ahead is not None:
@@ -326,16 +333,12 @@ class RowSearch:
         )
 
     def _joined(self, point: Point, texts: SearchedTexts) -> dict[int, int]:
-        """Return the versions of nodes that were joined into others, each with the version that stands here of what they mean now."""
+        """Return the versions of nodes that were joined into others, each with the place of what it means now, if that stands here."""
         kept = self._kept
         if kept is None or not kept.joins:
             return {}
-        found = dict[int, int]()
-        for row in point.rows(JOINED_VERSIONS, links=as_json(kept.joins)):
-            place = texts.version_of[[row.entity % SPAN]]
-            if place[0] >= 0:
-                found[row.version] = int(texts.numbered(place)[0])
-        return found
+        rows = point.rows(JOINED_VERSIONS, links=as_json(kept.joins))
+        return {row.version: row.entity % SPAN for row in rows if texts.version_of[row.entity % SPAN] >= 0}
 
     # ------------------------------------------------------------------ following
 
@@ -459,11 +462,14 @@ def _read_on(point: Point, kept: _Kept) -> None:
         kept.inside[[ver for (ver,) in point.database.rows(_INSIDE, (len(known_inside),))]] = True
 
 
-def _once(matches: Iterable[tuple[int, float]], joined: dict[int, int]) -> Iterator[tuple[int, float]]:
+def _once(
+    matches: Iterable[tuple[int, float]], joined: dict[int, int], texts: SearchedTexts
+) -> Iterator[tuple[int, float]]:
     """Yield each version once, with its best score, and instead of those of joined nodes the versions of what these mean now."""
     seen = set[int]()
-    for ver, score in matches:
-        ver = joined.get(ver, ver)
+    for found, score in matches:
+        ent = joined.get(found, -1)
+        ver = found if ent < 0 else int(texts.numbered(texts.version_of[[ent]])[0])
         if ver not in seen:
             seen.add(ver)
             yield ver, score

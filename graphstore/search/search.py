@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappush, heapreplace
 from itertools import islice
 from math import log
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphstore.ledger.branch_rows import SPAN
@@ -81,6 +82,8 @@ class SearchedTexts(NamedTuple):
     version_of: NDArray[np.int32]
     numbered: Numbered
     inside: Mask | None
+    joined: Mapping[int, Sequence[int]] = MappingProxyType({})
+    """The versions of what was joined into an entity, by its place."""
 
 
 class Matches:
@@ -106,8 +109,12 @@ class Matches:
 
     def terms_said_by(self, ent: int) -> tuple[int, ...]:
         """Return the numbers of the question's terms that a thing contains as it stands here."""
-        ver = int(self._texts.version_of[ent % SPAN])
-        return tuple(at for at, each in enumerate(self._asked.alive) if each is not None and _says(each, ver))
+        vers = [int(self._texts.version_of[ent % SPAN]), *self._texts.joined.get(ent % SPAN, ())]
+        return tuple(
+            at
+            for at, each in enumerate(self._asked.alive)
+            if each is not None and any(_says(each, ver) for ver in vers)
+        )
 
     def coverages(self, ents: Sequence[int]) -> list[float]:
         """Return the share of the question's weight that each of these things contains, 0 to 1."""
@@ -115,10 +122,14 @@ class Matches:
 
         said = np.zeros(len(ents))
         vers = self._texts.version_of[np.asarray(ents, dtype=np.int64) % SPAN]
+        joined = {at: also for at, ent in enumerate(ents) if (also := self._texts.joined.get(ent % SPAN))}
         for weight, each in zip(self.weights, self._asked.alive, strict=True):
             if each is not None:
                 places = np.minimum(each.versions.searchsorted(vers), len(each.versions) - 1)
-                said += weight * (each.versions[places] == vers)
+                says = each.versions[places] == vers
+                for at, also in joined.items():
+                    says[at] = says[at] or any(_says(each, ver) for ver in also)
+                said += weight * says
         whole = sum(self.weights)
         return list(np.minimum(said / whole, 1.0).tolist()) if whole else [0.0] * len(ents)
 

@@ -76,7 +76,10 @@ class ReviewItem(Value):
 def review(view: Reader, limit: int = 100) -> list[ReviewItem]:
     """What somebody should look at, each with the call that settles it: contradictions, what is shaky, decisions that an analyser marked for review, and
     nodes that may be one thing. At most `limit` of each. Nothing is written."""
-    found = [_item("contradiction", each, each.source.id, each.target.id) for each in view.contradictions(limit=limit)]
+    found = [
+        _item("contradiction", each, each.source.id, each.target.id)
+        for each in view.contradictions(limit=limit)
+    ]
     found += [_item("shaky", each, each.node.id) for each in view.shaky(limit)]
     found += [_item("unsure", each, each.id) for each in doubts(view, limit)]
     return found + [_item("join", each, each.node.id, each.into.id) for each in view.joinable(limit)]

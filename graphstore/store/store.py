@@ -24,7 +24,7 @@ from graphstore.values import findings, fingerprints, inputs, words
 from graphstore.values.findings import WarnedNode
 from graphstore.values.inputs import Thing, event_of, id_of, ids, printable, text_of
 from graphstore.values.models import Link, Node
-from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
+from graphstore.values.period import BEGINNING, MICROSECOND, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
 from graphstore.view import earlier, working_sight
 from graphstore.view.core_state import Core
@@ -226,7 +226,27 @@ class Store(WholeStore):
 
         Raises NotFoundError for an unknown id or one that is not joined.
         """
-        return self._perform(joining.Split(id_of(id), reason))
+        name, verb = id_of(id), joining.Split(id_of(id), reason)
+        tx = self._join_alone(name)
+        if tx is None:
+            return self._perform(verb)
+        try:
+            self.undo(tx, reason=reason)  # exact, where nothing was built on it
+        except ConflictError:
+            return self._perform(verb)
+        found = self.inspect(name).node
+        assert isinstance(found, Node)
+        return found
+
+    def _join_alone(self, id: str) -> TimeLike | None:
+        """Return the tx by which a node is joined into another, if that transaction has nothing else and none is open here; else None."""
+        steps = () if self._core.is_worker else self.what_superseded(id).chain[:1]
+        tx = steps[0].link.tx_from if steps and steps[0].how == "joined" and steps[0].link else None
+        if tx is None:
+            return None
+        done = [each for each in self.changes(since=tx - MICROSECOND) if each.tx == tx]
+        is_alone = [each.verb for each in done].count("join") == 1 and done[0].verb == "join"
+        return tx if is_alone and {each.verb for each in done} <= {"join", "supersede", "correct"} else None
 
     def confirm(
         self, id: str, *, reason: str, source: str | None = None, if_number: int | None = None

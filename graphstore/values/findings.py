@@ -310,6 +310,12 @@ class Contradiction(Value):
     overlap: float | None = None
     decision: str | None = None
 
+    @property
+    def call(self) -> str:
+        """Return the call that settles it."""
+        one, other = self.source.id, self.target.id
+        return f"resolve({one!r}, {other!r}, keep={one!r} or {other!r} or 'both', reason=…)"
+
 
 class EarlierStatement(Value):
     """A statement that stands where the new one, `of`, was written, and that says the same or seems to state another value for the same subject.
@@ -363,12 +369,6 @@ class Counterfact(Value):
     by_effects: bool
     left_out: tuple[LeftOutOperation, ...]
     difference: ViewDiff
-
-    @property
-    def call(self) -> str:
-        """Return the call that settles it."""
-        one, other = self.source.id, self.target.id
-        return f"resolve({one!r}, {other!r}, keep={one!r} or {other!r} or 'both', reason=…)"
 
     def __str__(self) -> str:
         lines = [

@@ -53,7 +53,7 @@ def spellings(id: str) -> tuple[str, ...]:
     """Return the forms in which an id may be stored: as given, decomposed as stores of earlier releases may have it, and composed (NFC), which is last."""
     if id.isascii():
         return (id,)
-    return tuple(dict.fromkeys((id, normalize("NFD", id)))) + (normalize("NFC", id),)
+    return (id, normalize("NFD", id), normalize("NFC", id))
 
 
 def new_name(what: str, text: str) -> str:

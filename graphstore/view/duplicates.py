@@ -37,11 +37,11 @@ def candidates(sight: Sight, limit: int | None = None) -> list[JoinCandidate]:
             ends = index.r_ent[newer], index.r_ent[older]
             if ends in decided or ends[::-1] in decided or not _fit(sight, *ends):
                 continue
-            into, other = ends if index.key[ends[1]] is None and index.key[ends[0]] is not None else ends[::-1]
+            into, other = (
+                ends if index.key[ends[1]] is None and index.key[ends[0]] is not None else ends[::-1]
+            )
             found.append(
-                JoinCandidate.made(
-                    {"node": sight.thing(other), "into": sight.thing(into), "why": why}
-                )
+                JoinCandidate.made({"node": sight.thing(other), "into": sight.thing(into), "why": why})
             )
             if len(found) == limit:
                 return found
@@ -74,5 +74,7 @@ def _names(sight: Sight, row: int) -> set[str]:
     """Return the names of a node: its id, if somebody chose it, and the names in its content. Composed, in lower case, without space around."""
     content, id = sight.body_of(row).get("content", {}), sight.index.names[sight.index.r_ent[row]]
     given = [content.get(name) for name in _NAMES] + ([] if is_one(id) else [id.rpartition("/")[2]])
-    plain = (normalize("NFC", normalize("NFC", each).casefold()).strip() for each in given if isinstance(each, str))
+    plain = (
+        normalize("NFC", normalize("NFC", each).casefold()).strip() for each in given if isinstance(each, str)
+    )
     return {" ".join(each.replace("_", " ").replace("-", " ").split()) for each in plain} - {""}

@@ -86,7 +86,9 @@ class Join(Verb[Link]):
                     f"link({one!r}, 'related_to', {other!r}) relates them."
                 )
         if index.key[old] not in (None, index.key[new]):
-            turned = f"join({other!r}, into={one!r})" if index.key[new] is None else f"retract({one!r}, reason=…)"
+            turned = (
+                f"join({other!r}, into={one!r})" if index.key[new] is None else f"retract({one!r}, reason=…)"
+            )
             raise ConflictError(
                 f"{one!r} is a value of the slot {index.key[old]!r} and {other!r} is not, so what is asked of the slot would be lost. "
                 f"Use {turned} instead."
@@ -188,6 +190,8 @@ class Joining(Bounds):
         if ends.source == ends.target or not rows:
             return
         if ends.kind.acyclic and self.closes_cycle(ends, work.tx):
+            if all(claim.created_by == "store" for _, claim in rows):
+                return  # a value that came back to its slot
             names = index.names
             raise ConflictError(
                 f"{names[old]!r} cannot be joined into {names[new]!r}: {names[ends.source]!r} {ends.kind.name} {names[ends.target]!r} would close a cycle. "
@@ -227,7 +231,9 @@ class Joining(Bounds):
         slot = index.slot_of(old)
         for one in closed:
             whole = index.r_from[one], index.r_to[one]
-            held = [] if slot is None else [(index.r_from[each], index.r_to[each]) for each in index.held(slot)]
+            held = (
+                [] if slot is None else [(index.r_from[each], index.r_to[each]) for each in index.held(slot)]
+            )
             for part in without_all(whole, held):
                 index.open_row(index.r_ver[one], part, work.tx, op)
         if before:
@@ -251,7 +257,9 @@ class Joining(Bounds):
                 continue
             for row in index.rows_of_link[link]:
                 is_self = ends.source == ends.target
-                if index.k_end[row] == at and (is_self or self.overlapping(ends, self._held(row), self.work.tx)):
+                if index.k_end[row] == at and (
+                    is_self or self.overlapping(ends, self._held(row), self.work.tx)
+                ):
                     found.append(row)
         return found
 

@@ -353,7 +353,9 @@ class Unlink(Verb[None]):
             what = f"link {index.l_name[links[0]]!r}"
         else:
             said = act.core.vocabulary.sentence(*self.sentence, "explicit")
-            links = of_sentence(index, act.known(said.source), said.kind, act.known(said.target))
+            exact = said.kind.name == JOINED
+            ends = [act.known(id, is_exact=exact) for id in (said.source, said.target)]
+            links = of_sentence(index, ends[0], said.kind, ends[1])
             what = f"'{said.source} {said.kind.name} {said.target}'"
         over = part(self.valid_from, self.valid_to, act.time)
         rows = [row for link in links for row in index.believed_link(link, work.tx)]
@@ -363,7 +365,9 @@ class Unlink(Verb[None]):
         act.trust().guard_links(rows)
         there = sorted({index.k_link[row] for row in rows})
         if any(index.l_kind[link] == JOINED for link in there):
-            raise InvalidError(f"{what} is of a join, which moved other links too. Take it back by split(id, reason=…).")
+            raise InvalidError(
+                f"{what} is of a join, which moved other links too. Take it back by split(id, reason=…)."
+            )
         for link in there:
             op = work.op("unlink", index.l_name[link], self.reason)
             if index.l_kind[link] in ("supersedes", "corrects"):

@@ -33,11 +33,23 @@ def plain(store: GraphStore) -> Iterator[Agent]:
 
 def test_a_connection_gives_what_a_call_leaves_out(ana, store):
     made = ana.ask("remember", statement="we ship on Fridays", id="ship")
-    other = ana.ask("remember", statement="we ship on Mondays", id="monday", scope="other", kind="fact", user="ben")
-    ana.ask("remember_many", statements=[{"statement": "tea at four", "id": "tea"}, {"statement": "cake", "id": "cake", "scope": ""}])
+    other = ana.ask(
+        "remember", statement="we ship on Mondays", id="monday", scope="other", kind="fact", user="ben"
+    )
+    ana.ask(
+        "remember_many",
+        statements=[
+            {"statement": "tea at four", "id": "tea"},
+            {"statement": "cake", "id": "cake", "scope": ""},
+        ],
+    )
 
     assert ("decision", "fact") == (made["thing"]["kind"], other["thing"]["kind"])
-    found = {id: (node.scope, node.kind, node.content["user"]) for id in ("ship", "monday", "tea", "cake") for node in [store.node(id)]}
+    found = {
+        id: (node.scope, node.kind, node.content["user"])
+        for id in ("ship", "monday", "tea", "cake")
+        for node in [store.node(id)]
+    }
     assert {
         "ship": ("team", "decision", "ann"),
         "monday": ("other", "fact", "ben"),
@@ -62,7 +74,7 @@ def test_reads_are_limited_by_the_same_defaults(ana, store):
 def test_what_has_a_default_is_not_required(ana, plain):
     assert "user" in plain.tools()["context"].input_schema["required"]
     assert "user" not in ana.tools()["context"].input_schema.get("required", ())
-    assert "Nothing is known." in ana.told("context")
+    assert "at" in ana.ask("context")
     assert "user" in plain.refused("context")
     ana.ask("scratchpad", text="call Ben")
     assert "call Ben" in ana.ask("context")["context"]
@@ -102,7 +114,12 @@ def test_a_kind_of_link_is_defined(plain, store):
 
 def test_a_list_needs_no_query_and_its_pages_stay_valid(plain, store, clock: Clock):
     for number in range(60):
-        store.add_node("fact", {"says": f"fact number {number}"}, id=f"f{number:02}", valid_from=f"2025-01-01T00:{number:02}")
+        store.add_node(
+            "fact",
+            {"says": f"fact number {number}"},
+            id=f"f{number:02}",
+            valid_from=f"2025-01-01T00:{number:02}Z",
+        )
     first = plain.ask("list", budget_tokens=1_000)
     store.add_node("fact", {"says": "written meanwhile"}, id="late")
     store.retract("f00", reason="meanwhile")

@@ -38,9 +38,11 @@ def test_a_join_holds_on_its_branch_and_comes_with_the_merge(store, clock):
     merged = store.merge("dedup")
     assert merged.merged
     assert "robert" == store.node("bob").id
-    assert [("robert", "joined_from", "bob"), ("robert", "uses", "acme"), ("robert", "works_on", "acme")] == sentences(
-        store.links_from("bob")
-    )
+    assert [
+        ("robert", "joined_from", "bob"),
+        ("robert", "uses", "acme"),
+        ("robert", "works_on", "acme"),
+    ] == sentences(store.links_from("bob"))
     store.split("bob", reason="two people")
     assert [("bob", "uses", "acme"), ("bob", "works_on", "acme")] == sentences(store.links_from("bob"))
     assert () == store.verify().problems
@@ -143,10 +145,12 @@ def read(store):
     found = []
     for valid in ("2020-07-01", "2021-06-01", "2022-06-01", "2023-06-01"):
         view = store.as_of(valid=valid)
-        found.append((valid, view.node("b").content, sorted(each.node.id for each in view.shaky())))
+        found.append((valid, view.inspect("b").node.content, sorted(each.node.id for each in view.shaky())))
         found.append(sorted(node.id for node in view.nodes()))
         for id in "bxyz":
-            links = [each for each in (*view.links_from(id), *view.backlinks_to(id)) if each.kind != "joined_from"]
+            links = [
+                each for each in (*view.links_from(id), *view.backlinks_to(id)) if each.kind != "joined_from"
+            ]
             found.append((id, sorted(set(sentences(links)))))
         found.append(sorted(node.id for node in view.walk("b", hops=2).nodes))
     return found
@@ -165,3 +169,25 @@ def test_joined_they_read_as_if_all_had_been_recorded_of_one(clock, seed):
         clock.move(days=1)
         twice.split("a", reason="two people")
         assert before == read(twice)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_split_later_both_have_the_links_that_they_had(clock, seed):
+    def linked(store):
+        return [sentences([*store.links_from(id), *store.backlinks_to(id)]) for id in ("a", "x", "y", "z")]
+
+    with graphstore.open(":memory:", clock=clock) as store:
+        build(store, clock, random.Random(seed), twice=True)
+        before, shaky = linked(store), [each.node.id for each in store.shaky()]
+        clock.move(days=1)
+        store.join("a", into="b")
+        store.add_node("thing", {"says": "late"}, id="late", derived_from=["a"])
+        store.revise("a", {"name": "B, and later"}, minor=True)
+        clock.move(days=1)
+        store.split("a", reason="two people")
+
+        assert before == linked(store)
+        assert shaky == [each.node.id for each in store.shaky()]
+        assert [("late", "derived_from", "b")] == sentences(store.links_from("late"))
+        assert "A" == store.as_of(valid="2021-01-01").node("a").content["name"]
+        assert () == store.verify().problems
