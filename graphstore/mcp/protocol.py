@@ -76,6 +76,7 @@ snapshot's name. Both alike is what we believed at that day about that day. Ever
 - No id yet: {search}.| Without words: {list}.| An id: {get}.| What took the place of something, or whether it still holds: {what_superseded}, with an id or its own words.
 - Who recorded it, for what reason, what led to it: {why}.| Who knew what, and when: {history}.| What rests on it: {trace} (down).| What changed: {diff}.
 - What happened lately and what keeps coming back: {events}.| A conversation, a topic or a node through time: {timeline}.
+- What somebody should look at, and the call that settles it: {review}.
 - How many, how much, what changed at each step of time: {over}.| Anything else: {schema}, then {cypher} (reading only).
 - What agents did in their sessions, decided, learned, met, touched and cost: {sessions}.
 - Before you answer a user: {context}.| What a layer of memory holds: {layers}.| To keep something there: {keep}.| A note: {scratchpad}.| A message: {observe}.\
@@ -83,7 +84,7 @@ snapshot's name. Both alike is what we believed at that day about that day. Ever
 - To write: {remember} (give a key when only one value can hold; say valid_from when it is older than today, and always a reason).| Several at once: \
 {remember_many}.| Some fields: {amend}.| What happened: {record_event}.| What is related: {link}; a link that should not be: {unlink}.| Nothing is ever lost: what \
 is no longer true, {supersede}; what should never have been recorded, {retract}.| A slip of your own: {undo}, with the `tx` of the answer to it.| Two things \
-that contradict each other: {resolve}.| Two ids of one thing: {join}.| Candidates: {review}.| What must not be kept at all: {forget}.
+that contradict each other: {resolve}.| Two ids of one thing: {join}.| A kind of link that is missing: {define_kind}.| What must not be kept at all: {forget}.
 Answers fit in budget_tokens. Where `left_out` is above 0, call again with cursor=`more`. A refusal ends with the next call to make.
 """
 """How to use the tools. A part of a line, up to |, is left out if one of the tools that it names in braces is not offered; a line without a part, too."""

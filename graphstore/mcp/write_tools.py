@@ -479,12 +479,12 @@ class WriteTools(Tools):
         symmetric: Annotated[bool, Field(json_schema_extra=RARE)] = False,
         causal: Annotated[bool, Field(json_schema_extra=RARE)] = False,
         acyclic: Annotated[bool, Field(json_schema_extra=RARE)] = False,
-        rests: Annotated[Ids, Field(description="falls of its target that shake its source")] = (),  # type: ignore[assignment]
+        rests: Annotated[Ids | None, Field(json_schema_extra=RARE)] = None,
     ) -> answers.DefineKindAnswer:
         """Add a kind of link."""
         with self.desk.writing() as written:
             self.desk.store.define_kind(
-                name, inverse=inverse, symmetric=symmetric, causal=causal, acyclic=acyclic, rests=rests
+                name, inverse=inverse, symmetric=symmetric, causal=causal, acyclic=acyclic, rests=rests or ()
             )
         return written.answer(answers.DefineKindAnswer, kind=name)
 

@@ -6,7 +6,6 @@ import unicodedata
 
 import pytest
 
-import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError
 from graphstore.memory import recall
 
@@ -40,7 +39,7 @@ def answers(store, ids=("bob", "robert", "acme", "berlin", "report", "letter")):
     for valid in ("2020-06-01", "2023-01-01", LATER):
         view = store.as_of(valid=valid)
         for id in ids:
-            links = [each for each in (*view.links_from(id), *view.backlinks_to(id))]
+            links = [*view.links_from(id), *view.backlinks_to(id)]
             found.append((id, view.inspect(id).node.standing, sentences(links), [each.id for each in links]))
             found.append(
                 [(each.ref, each.content, each.valid_from, each.valid_to) for each in view.history(id)]
