@@ -43,7 +43,6 @@ BUDGET = 2_000
 """Tokens of an answer by default: about four bytes each."""
 LEAST_BUDGET = 100
 _FOR_THE_CURSOR = 60  # tokens
-_FIELDS_OF_URL = 20
 _GROUPS = frozenset({"factual", "custom"})
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -92,10 +91,12 @@ class Defaults(NamedTuple):
     @classmethod
     def from_url(cls, query: bytes, given: Defaults) -> Defaults:
         """Return the defaults that the address of a server is asked with, `?scope=…&user=…&kind=…`, and those given for the rest."""
-        asked = parse_qs(query.decode("utf-8", "replace"), max_num_fields=_FIELDS_OF_URL)
-        return given._replace(
-            **{name: asked[name][-1] for name in ("scope", "user", "kind") if name in asked}
+        asked = parse_qs(query.decode("utf-8", "replace"))
+        scope, user, kind = (
+            asked.get(name, [default])[-1]
+            for name, default in (("scope", given.scope), ("user", given.user), ("kind", given.kind))
         )
+        return cls(scope, user, kind, given.any_kind)
 
 
 class AnswerPart(NamedTuple):

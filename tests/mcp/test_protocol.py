@@ -184,6 +184,8 @@ def test_an_unknown_profile_is_refused(store):
 def test_every_answer_carries_its_coordinate(ana):
     asked = {
         "search": {"query": "logins"},
+        "list": {},
+        "review": {},
         "get": {"id": "tokens"},
         "what_superseded": {"id_or_text": "sessions"},
         "history": {"id": "tokens"},

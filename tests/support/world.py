@@ -38,6 +38,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("shaky", {}),
     ("grounds", {"id": "jwt"}),
     ("contradictions", {"settled": True}),
+    ("joinable", {"limit": 5}),
+    ("sessions.review", {}),
     ("contradiction", {"one": "tea", "other": "coffee"}),
     ("warnings_of", {"ids": ["tea", "coffee"]}),
     ("whole_id", {"text": "tea"}),

@@ -122,8 +122,8 @@ def test_no_name_leads_to_two_kinds():
     assert len(names) == len(set(names))
 
 
-def test_supersedes_corrects_and_continuation_are_the_acyclic_kinds():
-    assert {"supersedes", "corrects", "continuation"} == {
+def test_supersedes_corrects_continuation_and_joins_are_the_acyclic_kinds():
+    assert {"supersedes", "corrects", "continuation", "joined_from"} == {
         kind.name for kind in KINDS.values() if kind.acyclic
     }
 
