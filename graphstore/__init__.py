@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Contradiction,
         FieldChange,
         Inspection,
+        JoinCandidate,
         LinkInspection,
         LinkSupersession,
         Merge,
@@ -83,7 +84,7 @@ _HOME = {
         "WriteConflictError",
     ),
     "graphstore.values.findings": (
-        "BranchInfo", "Chain", "Change", "Contradiction", "FieldChange", "Inspection", "LinkInspection", "LinkSupersession", "Merge", "MergeConflict",
+        "BranchInfo", "Chain", "Change", "Contradiction", "FieldChange", "Inspection", "JoinCandidate", "LinkInspection", "LinkSupersession", "Merge", "MergeConflict",
         "NodeChange", "Problem", "Recorded", "Step", "Supersession", "Verification", "ViewDiff",
     ),
     "graphstore.values.models": ("Coordinate", "Event", "Link", "LinkId", "Node", "Snapshot", "Version"),
@@ -115,7 +116,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "OPEN", "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
-    "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LinkId", "LinkInspection", "LinkSupersession", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
+    "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "JoinCandidate", "Link", "LinkId", "LinkInspection", "LinkSupersession", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
     "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
     "WriteConflictError", "compact", "consolidate", "copy", "open", "restore", "verify",
 ]  # fmt: skip

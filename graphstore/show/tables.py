@@ -163,6 +163,10 @@ _COLUMNS: dict[str, _Columns] = {
             label(one.target), one.decision or ("over" if one.settled else ""), None if one.link is None else one.link.reason,
         ),
     ),
+    "JoinCandidate": (
+        ("id", "says", "may be", "says", "why"),
+        lambda one: (one.node.id, label(one.node), one.into.id, label(one.into), one.why),
+    ),
     "Shaky": (
         ("id", "shaky", "rests on", "which is", "since", "why", "by"),
         lambda one: (

@@ -315,6 +315,19 @@ def test_two_agents_are_served_over_http(port):
         assert ["ana", "bob"] == [ana.ask("why", id=thing)["said"][0]["who"] for thing in ("tea", "coffee")]
 
 
+def test_the_address_gives_scope_user_and_kind(port):
+    import httpx2
+
+    shown = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"})
+    address = f"http://127.0.0.1:{port}/mcp?scope=team%2Fa&user=ann&kind=decision"
+    with agent(streamable_http_client(address, http_client=shown), "ana") as ana:
+        ana.ask("remember", statement="ships on Friday", id="ship-friday")
+        ana.ask("remember", statement="cake on Monday", id="cake-monday", scope="", kind="fact")
+        assert ["ship-friday"] == [each["id"] for each in ana.ask("list")["things"]]
+        found = ana.ask("get", id="ship-friday")
+        assert ("decision", "ann") == (found["thing"]["kind"], found["content"]["user"])
+
+
 def test_who_shows_no_token_or_another_is_refused(port):
     assert (200, 401, 401) == tuple(
         post(port, Authorization=shown)[0] for shown in (f"Bearer {TOKEN}", "", "Bearer open sesam")
