@@ -217,7 +217,8 @@ class Store(WholeStore):
         the content of `into` counts; `history` shows the other. `split` takes it back, as `undo` does. The same join again is the same link.
 
         Raises NotFoundError for an unknown id; InvalidError for an event, an id with itself, nodes of different kinds or scopes; ConflictError if `id` is
-        joined already, one is forgotten, nothing is believed of `into`, `id` has a slot that `into` has not, or a link would close a cycle.
+        joined already, one is forgotten, nothing is believed of `into`, `id` has a slot that `into` has not, this transaction
+        wrote `id`, or a link would close a cycle.
         """
         return self._perform(joining.Join(id_of(id), id_of(into), reason))
 

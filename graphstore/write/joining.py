@@ -51,7 +51,7 @@ class Join(Verb[Link]):
         row, meant = joining.joined_by(old), act.through(old)
         if row >= 0 and meant == new != old:
             return act.linked([row])[0]
-        self._refuse(act, old, new)
+        self._refuse(act, joining, old, new)
         trust = act.trust()
         trust.guard(old, [ALWAYS])
         for link in joining.links_of(old):
@@ -63,7 +63,7 @@ class Join(Verb[Link]):
             index.add_settings([{JOINS: True}])
         return act.linked([row])[0]
 
-    def _refuse(self, act: Act, old: int, new: int) -> None:
+    def _refuse(self, act: Act, joining: Joining, old: int, new: int) -> None:
         """Raise InvalidError or ConflictError for two nodes that cannot be one thing."""
         index = act.index
         one, other = index.names[old], index.names[new]
@@ -92,6 +92,10 @@ class Join(Verb[Link]):
             raise ConflictError(
                 f"{one!r} is a value of the slot {index.key[old]!r} and {other!r} is not, so what is asked of the slot would be lost. "
                 f"Use {turned} instead."
+            )
+        if joining.is_written_here(old):
+            raise ConflictError(
+                f"{one!r} or a link of it was written in this transaction, so the join could not be taken back. Join it in a later transaction."
             )
         if not index.now_of[new]:
             raise ConflictError(
@@ -148,6 +152,14 @@ class Joining(Bounds):
         index = self.index
         links = {*index.out.get(ent, ()), *index.into.get(ent, ())}
         return sorted(link for link in links if index.l_kind[link] != JOINED)
+
+    def is_written_here(self, ent: int) -> bool:
+        """Return True if this transaction opened a row of a node or of one of its links: closed again, it would never be stored."""
+        index, tx = self.index, self.work.tx
+        if any(index.r_tx[row] == tx for row in index.now_of[ent]):
+            return True
+        rows = (row for link in self.links_of(ent) for row in index.believed_link(link, tx))
+        return any(index.k_tx[row] == tx for row in rows)
 
     # ------------------------------------------------------------------ joining
 
@@ -222,7 +234,7 @@ class Joining(Bounds):
     def split_nodes(self, old: int, row: int) -> None:
         """Take back what the join that a row of its link states moved, as far as it is still believed. What was recorded since stays at the other node."""
         index, work, op = self.index, self.work, self._operation
-        at, new, by = index.k_tx[row], index.l_src[index.k_link[row]], index.c_op[index.k_claim[row]]
+        at, new, by = index.k_tx[row], index.l_src[index.k_link[row]], self._of_join(row)
         closed = [one for one in index.rows_of[old] if index.r_end[one] == at]
         before, _ = index.taken_at(at).get(old, ([], []))
         unlinked = self._still_read(old, new, at)
@@ -242,7 +254,7 @@ class Joining(Bounds):
             period = self._held(link_row)
             index.open_link_row(index.k_claim[link_row], period, work.tx, op)
         for link in self.links_of(new):
-            if any(index.c_op[index.k_claim[one]] == by for one in index.believed_link(link, work.tx)):
+            if any(index.c_op[index.k_claim[one]] in by for one in index.believed_link(link, work.tx)):
                 if index.l_kind[link] in _BOUNDING:
                     self.unlink(link, ALWAYS)
                 else:
@@ -263,13 +275,21 @@ class Joining(Bounds):
                     found.append(row)
         return found
 
-    def _empty(self, new: int, by: int) -> None:
-        """Stop believing the versions by which a join filled gaps of a node. `by`: the operation of the join."""
+    def _of_join(self, row: int) -> set[int]:
+        """Return the operations of the join that a row of its link states: one, or more where a merge moved links besides."""
+        index, first = self.index, self.index.c_op[self.index.k_claim[row]]
+        ops = index.ops_at(index.o_tx[first])
+        return {
+            op for op in ops if (index.o_verb[op], index.o_subject[op]) == ("join", index.o_subject[first])
+        }
+
+    def _empty(self, new: int, by: set[int]) -> None:
+        """Stop believing the versions by which a join filled gaps of a node. `by`: the operations of the join."""
         index, work = self.index, self.work
-        for row in [one for one in index.now_of[new] if index.v_op[index.r_ver[one]] == by]:
+        for row in [one for one in index.now_of[new] if index.v_op[index.r_ver[one]] in by]:
             index.close_row(row, work.tx, self._operation)
         pieces = index.taken.get(new, ())
-        left = [piece for piece in pieces if piece[0] == ENDED or index.v_op[piece[0]] != by]
+        left = [piece for piece in pieces if piece[0] == ENDED or index.v_op[piece[0]] not in by]
         if len(left) < len(pieces):
             work.set_taken(new, left)
 

@@ -46,6 +46,7 @@ def test_a_join_holds_on_its_branch_and_comes_with_the_merge(store, clock):
     ] == sentences(store.links_from("bob"))
     store.split("bob", reason="two people")
     assert [("bob", "uses", "acme"), ("bob", "works_on", "acme")] == sentences(store.links_from("bob"))
+    assert [] == sentences(store.links_from("robert"))
     assert () == store.verify().problems
 
 

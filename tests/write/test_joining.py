@@ -225,6 +225,21 @@ def test_what_cannot_be_one_thing_is_refused(bob):
         bob.link("robert", "joined_from", "boss")
 
 
+def test_what_one_transaction_wrote_is_joined_in_a_later_one(bob):
+    with bob.transaction():
+        bob.add_node("person", {"name": "Rob"}, id="rob")
+        with pytest.raises(ConflictError, match="later transaction"):
+            bob.join("rob", into="bob")
+        bob.link("acme", "uses", "robert")
+        with pytest.raises(ConflictError, match="later transaction"):
+            bob.join("robert", into="bob")
+    with bob.transaction():
+        bob.join("rob", into="bob")
+        bob.join("robert", into="bob")
+    bob.split("robert", reason="two people")
+    assert ("acme", "uses", "robert") in sentences(bob.backlinks_to("robert"))
+
+
 def test_a_join_that_would_close_a_cycle_is_refused(store):
     for day, id in enumerate(("one", "two", "three"), 1):
         store.add_node("fact", {"says": id}, id=id, valid_from=f"2024-01-0{day}")
