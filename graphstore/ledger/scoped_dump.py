@@ -16,6 +16,7 @@ from graphstore.ledger.erasing import Compacting, Head, Transaction, chained, wi
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.scoped_rows import within
 from graphstore.values.period import Instant, instant
+from graphstore.values.vocabulary import JOINED, JOINS
 
 Line = tuple[Head, int]  # a head, and the number of its first body
 _NOT_COPIED = ("branches", "aliases")
@@ -40,7 +41,7 @@ def _part(ledger: Ledger, scopes: tuple[str, ...]) -> list[Transaction]:
 
 
 class _Part:
-    """The part of a chain that some scopes contain. It has no branches, and of the settings only the languages of texts.
+    """The part of a chain that some scopes contain. It has no branches, and of the settings only the languages of texts, and that nodes inside were joined.
 
     A node is in its own scope. An event is in the `scope` of the metadata that it was first recorded with. A link is inside if both its ends are.
     """
@@ -89,6 +90,8 @@ class _Part:
             if {begin, end} <= outside.inside:
                 outside.inside_links.add(name)
                 self._used.add(kind)
+                if kind == JOINED:
+                    head.setdefault("settings", []).append({JOINS: True})
         if defined := [self._kinds.pop(kind) for kind in sorted(self._used & self._kinds.keys())]:
             head["kinds"] = defined
 

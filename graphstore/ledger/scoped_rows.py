@@ -1,7 +1,7 @@
 """Rewrites statements on the trunk to see only what some scopes contain: each view is replaced by a query without the rows outside.
 
 A node is in its own scope. An event is in the `scope` of the metadata that it was first recorded with. A link is inside if both its ends are. Standings are
-rows of the whole ledger, so they may depend on things outside. Of the settings only the languages are visible, and no branches.
+rows of the whole ledger, so they may depend on things outside. Of the settings only the languages are visible, and whether any nodes were joined; and no branches.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from graphstore.ledger.branch_rows import SPAN, with_views
 from graphstore.ledger.chain import OF_LINKS, OF_THE_STORE, UNDO
 from graphstore.values.period import OPEN, Instant
+from graphstore.values.vocabulary import JOINS
 
 _LANGUAGES = "languages"
 _KEPT = 256  # large transactions whose hidden reasons are cached per connection
@@ -115,7 +116,7 @@ class ScopedRows:
             f"SELECT a.* FROM main.all_defined a WHERE +a.number < {SPAN} AND json_extract(a.kind, '$.name') IN ({names})"
         )
         found["setting"] = (
-            f"SELECT a.* FROM main.all_setting a WHERE +a.number < {SPAN} AND a.name = {_text(_LANGUAGES)}"
+            f"SELECT a.* FROM main.all_setting a WHERE +a.number < {SPAN} AND a.name IN ({_text(_LANGUAGES)}, {_text(JOINS)})"
         )
         found["line"] = "SELECT * FROM main.line a WHERE 0"
         found["alias"] = "SELECT branch, entity, ordinal, version FROM main.all_alias a WHERE a.line = -1"

@@ -12,6 +12,7 @@ from graphstore.ledger.chain import FORGETTING, OF_THE_STORE, UNDO
 from graphstore.values import drawn_ids, generated_ids
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, instant, moment
+from graphstore.values.vocabulary import JOINED
 from graphstore.write.describing import Amend, Revise
 from graphstore.write.given_arguments import Verb
 from graphstore.write.joining import Join, Split
@@ -255,9 +256,10 @@ class Again:
         return Fold(op.args.get("members", ()), op.subject, op.reason)
 
     def _join(self, op: RecordedOperation, call: RecordedCall) -> Join:
-        if "into" not in op.args:  # what a merge moved besides
+        said = [each.sentence[0] for each in op.links if each.sentence[1:] == (JOINED, op.subject)]
+        if not said:  # what a merge moved besides
             raise Skipped(_NOT_SHOWN)
-        return Join(op.subject, op.args["into"], op.reason)
+        return Join(op.subject, said[0], op.reason)
 
     def _supersede(self, op: RecordedOperation, call: RecordedCall) -> Supersede:
         olds = [each.subject for each in call.ops]

@@ -17,20 +17,15 @@ from graphstore.values.models import Link, Node
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, without_all
 from graphstore.values.vocabulary import JOINED, JOINS, maker_of
 from graphstore.write.bounds import Bounds
-from graphstore.write.given_arguments import Noted, Verb, known_ids
+from graphstore.write.given_arguments import Noted, Verb
 from graphstore.write.linking import LinkClaim, LinkEnds, claim_of, joined_into
 from graphstore.write.transaction import Transaction, refuse_forgotten
 
 if TYPE_CHECKING:
-    from graphstore.values.models import Json
     from graphstore.view.sight import Core
     from graphstore.write.act import Act
 
 _BOUNDING = ("supersedes", "corrects")
-
-
-def _into(act: Act, verb: Join, name: str) -> Json:
-    return {name: known_ids(act, verb, name)[name][0]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +36,7 @@ class Join(Verb[Link]):
     into: str
     reason: str | None = None
     name: ClassVar = "join"
-    recorded: ClassVar[dict[str, Noted]] = {"into": _into}
+    recorded: ClassVar[dict[str, Noted]] = {}
 
     def apply(self, act: Act) -> Link:
         """Join the node, or return the link that says so already."""
@@ -59,8 +54,7 @@ class Join(Verb[Link]):
         op = work.op("join", index.names[old], optional_text("reason", self.reason))
         claim = LinkClaim(reason=self.reason, created_by=maker_of(None, work.author))
         row = Joining(act.core, work, op=op).join_nodes(old, new, claim)
-        if not index.setting(JOINS):
-            index.add_settings([{JOINS: True}])
+        index.add_settings([{JOINS: True}])
         return act.linked([row])[0]
 
     def _refuse(self, act: Act, joining: Joining, old: int, new: int) -> None:
@@ -299,7 +293,7 @@ def gather(core: Core, work: Transaction, links: Iterable[int]) -> None:
     index, plain = core.index, Joining(core, work)
     for link in links:
         joined = index.l_kind[link] == JOINED
-        if joined and not index.setting(JOINS):
+        if joined:
             index.add_settings([{JOINS: True}])
         for end in (index.l_tgt[link],) if joined else (index.l_src[link], index.l_tgt[link]):
             new = joined_into(index, end, work.tx)

@@ -335,3 +335,32 @@ def test_an_agent_behind_such_a_token_remembers_in_its_scope(tmp_path: Path) -> 
         assert {says, "the pump is there too"} == {node.text for node in mine}
         assert owner.node(f"{MARK}-1").number == 1
         owner.close()
+
+
+def test_a_token_joins_what_it_sees(pair):
+    def node(id: str, scope: str = "team/a") -> dict[str, Any]:
+        return {
+            "kind": "person",
+            "content": {"name": id},
+            "id": id,
+            "scope": scope,
+            "valid_from": "2024-01-01",
+        }
+
+    assert 200 == same(pair, "add_node", node("team/a/bob"))[0]
+    assert 200 == same(pair, "add_node", node("team/a/rob"))[0]
+    assert 200 == same(pair, "add_node", node("team/a/deep", "team/a/pots"))[0]
+    link = {"source": "team/a/bob", "kind": "related_to", "target": "team/a/deep"}
+    assert 200 == same(pair, "link", link)[0]
+    status, refused = same(pair, "join", {"id": "team/a/bob", "into": "team/a/deep"})
+    assert (422, True) == (status, "only nodes of one scope are joined" in str(refused))
+    assert 404 == same(pair, "join", {"id": "team/a/bob", "into": f"{MARK}-1"})[0]
+    assert 200 == same(pair, "join", {"id": "team/a/bob", "into": "team/a/rob", "reason": "one"})[0]
+    assert "team/a/rob" == same(pair, "node", {"id": "team/a/bob"})[1]["id"]
+    assert 200 == same(pair, "amend", {"id": "team/a/bob", "patch": {"age": 4}})[0]
+    assert 4 == same(pair, "node", {"id": "team/a/rob"})[1]["content"]["age"]
+    assert ["team/a/rob"] == [
+        hit["node"]["id"] for hit in same(pair, "recall.recall", {"text": "bob", "hops": 0})[1]["hits"]
+    ][:1]
+    assert "team/a/bob" == same(pair, "split", {"id": "team/a/bob", "reason": "two"})[1]["id"]
+    assert "team/a/bob" == same(pair, "node", {"id": "team/a/bob"})[1]["id"]
