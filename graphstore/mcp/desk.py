@@ -362,6 +362,11 @@ def _kind_name(relation: str) -> str:
     return plain if plain[0].isalpha() else f"rel_{plain}"
 
 
+def in_scope(scope: str | None) -> dict[str, str]:
+    """Return the scope as an argument, if there is one: without it a token with scopes writes in its own."""
+    return {} if scope is None else {"scope": scope}
+
+
 def digest(value: Any) -> str:
     """What a value is known by: 12 hex characters."""
     raw = orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS)

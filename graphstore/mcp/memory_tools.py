@@ -15,7 +15,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphstore.errors import ConflictError, NotFoundError
-from graphstore.mcp.desk import LONGEST_KIND, Desk, digest
+from graphstore.mcp.desk import LONGEST_KIND, Desk, digest, in_scope
 from graphstore.mcp.tooling import Tools, reading, writing
 from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.text import clean_json
@@ -135,7 +135,7 @@ class MemoryTools(Tools):
             new = {each.name: each for each in reversed(entities) if _node(view, each.name) is None}
             made = [each for name, each in reversed(new.items())]
             known = {each.name: _was(view, each.name) for each in made}
-            scope = self.desk.defaults().scope or ""
+            scope = in_scope(self.desk.defaults().scope)
             with store.transaction(author=self.desk.who()):
                 for each in made:
                     content = _content(each.name, dict.fromkeys(each.observations), each.entityType)
@@ -146,7 +146,7 @@ class MemoryTools(Tools):
                         )
                     else:
                         store.add_node(
-                            each.entityType or "entity", content, id=each.name, source=source, scope=scope
+                            each.entityType or "entity", content, id=each.name, source=source, **scope
                         )
         left = list(map(id, made))
         skipped = [each.name for each in entities if id(each) not in left]

@@ -23,6 +23,7 @@ from graphstore.mcp.desk import (
     Scope,
     ToolWrite,
     User,
+    in_scope,
 )
 from graphstore.mcp.read_tools import Id
 from graphstore.mcp.schemas import RARE
@@ -206,7 +207,7 @@ class WriteTools(Tools):
     def _add(self, new: NewStatement) -> Node:
         return self.desk.store.add_node(
             new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
-            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), scope=new.scope or "", **new.linked,
+            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), **in_scope(new.scope), **new.linked,
         )  # fmt: skip
 
     def _revise(self, id: str, new: NewStatement, if_number: int | None) -> Node:
