@@ -19,7 +19,7 @@ reached (number, steps) AS (
 near (number) AS (SELECT DISTINCT number FROM reached)
 SELECT
   l.id, l.kind, source.id AS source, target.id AS target, NULL AS source_standing, NULL AS target_standing,
-  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, o.tx AS recorded_at,
+  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, coalesce(o.recorded, o.tx) AS recorded_at,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum,
   coalesce(
     (  -- an effect begins no earlier than its cause

@@ -39,7 +39,7 @@ shown (period) AS MATERIALIZED (
 SELECT
   subject.id, subject.is_event, subject.kind, subject.key, subject.scope, subject.tx_from AS known_since, v.ordinal AS number,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, CASE WHEN p.tx_to <= :tx THEN p.tx_to END AS tx_to,
-  o.author, coalesce(o.tx, subject.tx_from) AS recorded_at, subject.word AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
+  o.author, coalesce(o.recorded, o.tx, subject.tx_from) AS recorded_at, subject.word AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   CASE
     WHEN subject.held <> p.number THEN 'superseded'
     ELSE coalesce(

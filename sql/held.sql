@@ -6,7 +6,7 @@
 -- and its CRC-32 (-1: it is missing).
 SELECT
   p.number & 1099511627775 AS period, e.number AS entity, e.is_event, e.id, e.kind, e.key, e.scope, v.ordinal AS number, p.valid_from, p.valid_to, p.tx_from, p.tx_to,
-  o.author, coalesce(o.tx, p.tx_from) AS told, coalesce(length(b.data), 0) AS size,
+  o.author, coalesce(o.recorded, o.tx, p.tx_from) AS told, coalesce(length(b.data), 0) AS size,
   CASE WHEN NOT e.is_event THEN b.data END AS data, coalesce(b.checksum, -1) AS checksum
 FROM period p
 CROSS JOIN entity e ON e.number = p.entity

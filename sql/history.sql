@@ -5,7 +5,7 @@
 SELECT
   e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from AS known_since, v.ordinal AS number,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to,
-  o.author, coalesce(o.tx, e.tx_from) AS recorded_at,
+  o.author, coalesce(o.recorded, o.tx, e.tx_from) AS recorded_at,
   (SELECT f.word FROM forgotten f WHERE f.entity = e.number) AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum
 FROM entity e
 CROSS JOIN period p ON p.entity = e.number AND p.tx_from <= :tx AND p.tx_to > :tx

@@ -46,7 +46,7 @@ SELECT
       ELSE 'stands'
     END
   ) AS target_standing,
-  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, o.tx AS recorded_at,
+  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, coalesce(o.recorded, o.tx) AS recorded_at,
   k.valid_from, nullif(k.valid_to, 253402300799999999) AS valid_to, k.tx_from, CASE WHEN k.tx_to <= :tx THEN k.tx_to END AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM link l
 CROSS JOIN link_period k ON k.link = l.number AND k.tx_from <= :tx

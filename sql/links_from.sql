@@ -120,7 +120,7 @@ SELECT
       ELSE 'stands'
     END
   ) AS target_standing,
-  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, o.tx AS recorded_at,
+  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, coalesce(o.recorded, o.tx) AS recorded_at,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM found
 CROSS JOIN near

@@ -9,7 +9,7 @@
 SELECT
   e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from AS known_since, v.ordinal AS number,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to,
-  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
+  o.author, coalesce(o.recorded, o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   CASE WHEN CASE WHEN e.deep & 1 THEN (
     SELECT 1 FROM deep_past d
     WHERE d.owner = e.number AND d.sort = 'flag' AND d.node = (2 * :tx >> d.step | 1) AND d.valid_from = (

@@ -57,7 +57,8 @@ CREATE TABLE all_operation (
   verb    TEXT NOT NULL,           -- add, revise, retract, link, confirm …
   subject TEXT NOT NULL,           -- the id of the thing or link, or what else it was done to
   author  TEXT,
-  body    INTEGER                  -- body.number of its reason, if one was given
+  body    INTEGER,                 -- body.number of its reason, if one was given
+  recorded INTEGER                 -- when it was recorded first, in the store that it was merged from; NULL: here, at tx
 ) STRICT;
 CREATE INDEX operation_tx ON all_operation (tx);
 CREATE INDEX operation_subject ON all_operation (subject);

@@ -5,7 +5,7 @@
 -- tx_from and tx_to; data, its reason and metadata, and their checksum (NULL: none were given; -1: they are missing).
 SELECT
   l.id, source.id AS source, target.id AS target, l.kind, c.strength, iif(c.is_inferred, 'inferred', 'explicit') AS confidence, c.created_by,
-  o.author, coalesce(o.tx, p.tx_from) AS told, o.verb, c.operation, p.valid_from, p.valid_to, p.tx_from, CASE WHEN p.tx_to > :tx THEN 253402300799999999 ELSE p.tx_to END AS tx_to,
+  o.author, coalesce(o.recorded, o.tx, p.tx_from) AS told, o.verb, c.operation, p.valid_from, p.valid_to, p.tx_from, CASE WHEN p.tx_to > :tx THEN 253402300799999999 ELSE p.tx_to END AS tx_to,
   b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM link_period p
 CROSS JOIN link l ON l.number = p.link AND (:kind IS NULL OR l.kind = :kind)

@@ -6,7 +6,7 @@
 -- period was recorded, where that is not known); valid_from and valid_to; tx_from and tx_to (253402300799999999: open); word: evicted or erased, else empty; data, what it says,
 -- and its checksum (-1: it is missing).
 SELECT
-  e.id, e.kind, e.key, e.scope, v.ordinal AS number, o.author, coalesce(o.tx, p.tx_from) AS told, o.verb, v.operation,
+  e.id, e.kind, e.key, e.scope, v.ordinal AS number, o.author, coalesce(o.recorded, o.tx, p.tx_from) AS told, o.verb, v.operation,
   p.valid_from, p.valid_to, p.tx_from, CASE WHEN p.tx_to > :tx THEN 253402300799999999 ELSE p.tx_to END AS tx_to, coalesce(f.word, '') AS word, b.data, coalesce(b.checksum, -1) AS checksum
 FROM period p
 CROSS JOIN entity e ON e.number = p.entity AND NOT e.is_event AND (:kind IS NULL OR e.kind = :kind)

@@ -7,7 +7,7 @@
 SELECT
   iif(source.is_event, 'Event', 'Node') AS source_label, iif(target.is_event, 'Event', 'Node') AS target_label, source.id AS source, target.id AS target,
   CAST(p.number & 1099511627775 AS TEXT) AS row, l.id, l.kind, c.strength, iif(c.is_inferred, 'inferred', 'explicit') AS confidence, c.is_history AS history, c.created_by,
-  o.author, coalesce(o.tx, p.tx_from) AS told, CAST(c.operation & 1099511627775 AS TEXT) AS told_by, p.valid_from, p.valid_to, p.tx_from, p.tx_to,
+  o.author, coalesce(o.recorded, o.tx, p.tx_from) AS told, CAST(c.operation & 1099511627775 AS TEXT) AS told_by, p.valid_from, p.valid_to, p.tx_from, p.tx_to,
   CAST(p.opened_by & 1099511627775 AS TEXT) AS opened_by, CAST(p.closed_by & 1099511627775 AS TEXT) AS closed_by,
   b.data, c.body, coalesce(b.checksum, -1) AS checksum
 FROM json_each(:numbers) j

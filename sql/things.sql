@@ -29,7 +29,7 @@ SELECT
   nullif(coalesce(p.valid_to, e.tx_from), 253402300799999999) AS valid_to,
   coalesce(p.tx_from, e.tx_from) AS tx_from,
   CASE WHEN p.number IS NULL THEN e.tx_from WHEN p.tx_to <= :tx THEN p.tx_to END AS tx_to,
-  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, f.word AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
+  o.author, coalesce(o.recorded, o.tx, e.tx_from) AS recorded_at, f.word AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   coalesce(
     f.word,
     CASE WHEN e.deep & 1 THEN coalesce(

@@ -15,7 +15,7 @@ reached (number) AS (
 )
 SELECT
   l.id, l.kind, source.id AS source, target.id AS target, NULL AS source_standing, NULL AS target_standing,
-  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, o.tx AS recorded_at,
+  c.strength, c.is_inferred, c.is_history, c.created_by, o.author, coalesce(o.recorded, o.tx) AS recorded_at,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM reached
 CROSS JOIN link l ON l.target = reached.number AND l.kind IN ('supersedes', 'transition', 'corrects', 'joined_from')

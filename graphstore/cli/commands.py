@@ -391,6 +391,21 @@ def _erase(asked: CommandRun) -> Any:
     return {"erased": asked.values["id"]}
 
 
+def _forget(asked: CommandRun) -> Any:
+    """Show what forgetting a person would erase, and erase it where that is confirmed."""
+    is_sure = asked.pop("yes")
+    found = asked.call()
+    if found.applied or found.is_changed or not found.ids:
+        asked.is_refused = found.is_changed
+        return found
+    if not is_sure:
+        if asked.as_json or not sys.stdin.isatty():
+            return found
+        common.say(str(found), err=True)
+        typer.confirm("Erase this for good?", abort=True, err=True)
+    return asked.call(plan=found.plan)
+
+
 def _resolve(asked: CommandRun) -> Any:
     one, other = asked.pop("one", "other")
     done = asked.call(asked.store.contradiction(one, other))
@@ -483,6 +498,19 @@ def _merge(asked: CommandRun) -> Any:
     done = asked.call(decide=lambda found: sides.get(found.id, rest if rest in found.choices else None))
     asked.is_refused = not done.merged
     return done
+
+
+def _merge_store(asked: CommandRun) -> Any:
+    with common.progress_bar("importing") as progress:
+        asked.values["progress"] = progress
+        return _merge(asked)
+
+
+def _bundle(asked: CommandRun) -> Any:
+    file, since = asked.pop("file", "since")
+    count = asked.store.export(file, since=since)
+    asked.words = f"{file}, {count} lines. Merge it elsewhere: graphstore merge-store STORE {file}"
+    return {"bundle": str(file), "lines": count}
 
 
 def _pull(asked: CommandRun) -> Any:
@@ -751,6 +779,11 @@ _LISTED = (
         "older_than": Help("What is older: 90d, 4w, 12h.", "AGE")}),
     Command("erase", WRITE, "Remove a content from every file, for good.", "erase", _erase, without="author", check=_check_erase, words={
         "id": Help("The whole id.", "ID", type="text"), "reason": Help("Why it must not be kept.", "WHY"), "yes": Help("Do not ask.", type="bool")}),
+    Command("forget", WRITE, "Forget a person: show what would be erased and what stays, then erase it.", "forget", _forget, _text, without="author", words={
+        "who": Help("Their id, or a name.", "WHO"), "names": Help("A further name, e-mail address or handle (may be repeated).", flag="--name"),
+        "mentions": Help("Also what only names them."), "scope": Help("Only what is there and below. [everywhere]"),
+        "plan": Help("Erase exactly what was shown with this plan.", "PLAN"), "reason": Help("Why; it stays, so it should not name them.", "WHY"),
+        "yes": Help("Do not ask: erase what is found.", type="bool")}),
     # time
     Command("history", TIME, "Every version of a node over all valid time.", "history",
         lambda asked: asked.ask("versions" if asked.pop("every") else "history", **asked.values),
@@ -789,6 +822,12 @@ _LISTED = (
     Command("merge", TIME, "Bring a branch over, all or nothing.", "merge", _merge, _text, words={
         "decide": Help("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
         "every": Help("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
+    Command("merge-store", TIME, "Bring another store over, all or nothing; again only what is new.", "merge_store", _merge_store, _text, words={
+        "other": Help("The folder of the other store, or a bundle of it.", "OTHER", type="place"), "name": Help("The branch on which it is here. [that of the folder]"),
+        "decide": Help("Whose word holds of it: trunk (this store's) or branch (the other's; may be repeated).", "ID=SIDE", type="many"),
+        "every": Help("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
+    Command("bundle", STORES, "Write a file for `merge-store` on another machine.", "", _bundle, places="file", words={
+        "file": Help("The file to write.", "FILE", type="path", is_required=True), "since": Help("Only what was recorded after that tx. [everything]", "TX")}),
     Command("pull", TIME, "Take over on a branch what the trunk has.", "pull", _pull, _text, words={
         "decide": Help("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
         "every": Help("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),

@@ -6,46 +6,91 @@ dump is cut off between two lines, that cannot be detected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import NoReturn
+from types import MappingProxyType
+from typing import Any, NoReturn
 
-from graphstore.errors import DamageError, EngineError, NotFoundError
+from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
 from graphstore.ledger.chain import GENESIS, Verbatim, check, dumps, fields_of
 from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.files import new_file, sync_folder
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.old_journal import header
+from graphstore.values.period import Instant, moment
 
 DUMP_SCHEMA = 2
-_FORMAT, _END = "graphstore dump", "end of graphstore dump"
+_FORMAT, _BUNDLE, _END = "graphstore dump", "graphstore bundle", "end of graphstore dump"
+_LAST_BEFORE = "SELECT number, tx, digest FROM chain WHERE tx <= ? ORDER BY number DESC LIMIT 1"
+_IMPORTED = """
+SELECT head FROM chain WHERE number <= ? AND instr(head, CAST('"origin":{' AS BLOB)) ORDER BY number
+"""
 END_BYTES = 1024
 _ENDS = b'{"digest":"'  # the start of the last line; no other line starts like this
 
 
-def save(ledger: Ledger, target: Path) -> int:
-    """Write a dump of all committed lines. It gets its name once it is on the disk. Return the number of lines of the chain in it.
+def save(ledger: Ledger, target: Path, since: Instant | None = None) -> int:
+    """Write a dump of all committed lines, or a bundle of those after a tx. It gets its name once it is on the disk. Return the number of its lines of the chain.
 
     Raises ConflictError if the name is taken, EngineError if the disk refuses; then nothing remains.
     """
     with ledger.snapshot():
         end, _ = ledger.last()
-        return write(ledger.verbatim(end), ledger.transactions(end), target)
+        first = [] if since is None else ledger.database.rows(_LAST_BEFORE, (since,))
+        if not first:
+            return write(ledger.verbatim(end), ledger.transactions(end), target)
+        [(after, tx, digest)] = first
+        told = {"after": {"digest": digest, "tx": moment(tx)}, "origins": _origins(ledger, after)}
+        count = ledger.transactions(end) - ledger.transactions(after)
+        return write(ledger.verbatim(end, after), count, target, digest, {"format": _BUNDLE, **told})
 
 
-def write(lines: Iterable[Verbatim], transactions: int, target: Path) -> int:
-    """Write a dump of these lines, as `save` does."""
-    count, digest = 0, GENESIS
+def _origins(ledger: Ledger, upto: int) -> dict[str, Any]:
+    """Return of each branch the last origin up to a row of the chain, if it was imported."""
+    found: dict[str, Any] = {}
+    for (raw,) in ledger.database.rows(_IMPORTED, (upto,)):
+        head = fields_of(raw)
+        found[head.get("branch", "")] = head.get("origin")
+    return {name: origin for name, origin in found.items() if name and origin}
+
+
+def write(
+    lines: Iterable[Verbatim],
+    transactions: int,
+    target: Path,
+    digest: str = GENESIS,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> int:
+    """Write a dump of these lines, as `save` does. `digest`: that of the line before them; `more`: further fields of the header."""
+    count = 0
     with new_file(target) as sink:
-        sink.write(dumps({"format": _FORMAT, "schema": DUMP_SCHEMA, "transactions": transactions}) + b"\n")
+        fields = {"format": _FORMAT, "schema": DUMP_SCHEMA, "transactions": transactions, **more}
+        sink.write(dumps(fields) + b"\n")
         for line in lines:
             sink.write(line.line())
             count, digest = count + 1, line.digest
         last = {"digest": digest, "format": _END, "lines": count, "transactions": transactions}
         sink.write(dumps(last) + b"\n")
     return count
+
+
+def header_of(bundle: Path) -> dict[str, Any]:
+    """Return the header of a bundle or a whole dump. Raises DamageError if the file is neither."""
+    with open(bundle, "rb") as source:
+        line = source.readline()
+    _expected(bundle, line, (_FORMAT, _BUNDLE))
+    return fields_of(line)
+
+
+def lines_of(bundle: Path) -> Iterator[Verbatim]:
+    """Yield the lines of a bundle or a whole dump, checked as `load` checks them."""
+    with open(bundle, "rb") as source:
+        line = source.readline()
+        expected = _expected(bundle, line, (_FORMAT, _BUNDLE))
+        after = fields_of(line).get("after") or {}
+        yield from _lines(bundle, source, expected, after.get("digest", GENESIS))
 
 
 def load(dump: Path, folder: Path) -> bool:
@@ -66,7 +111,7 @@ def load(dump: Path, folder: Path) -> bool:
     return expected is not None
 
 
-def _expected(dump: Path, line: bytes) -> int | None:
+def _expected(dump: Path, line: bytes, formats: tuple[str, ...] = (_FORMAT,)) -> int | None:
     """Return the number of transactions that the header states; None for a dump without a last line."""
     if line == header(1):
         return None
@@ -76,19 +121,31 @@ def _expected(dump: Path, line: bytes) -> int | None:
         raise EngineError(
             f"{dump} was written with schema {schema}; this graphstore reads up to {DUMP_SCHEMA}. Install a newer graphstore."
         )
-    if schema is None or head.get("format") != _FORMAT or type(count) is not int or not line.endswith(b"\n"):
+    if head.get("format") == _BUNDLE and _BUNDLE not in formats:
+        raise InvalidError(
+            f"{dump} is a bundle: the part of a store after a transaction. Merge it into a store that has the part before: merge_store."
+        )
+    if (
+        schema is None
+        or head.get("format") not in formats
+        or type(count) is not int
+        or not line.endswith(b"\n")
+    ):
         raise DamageError(f"{dump} line 1: it is not the header of a graphstore dump. Nothing was restored.")
     return count
 
 
-def _lines(dump: Path, source: Iterable[bytes], expected: int | None) -> Iterator[Verbatim]:
+def _lines(
+    dump: Path, source: Iterable[bytes], expected: int | None, digest: str = GENESIS
+) -> Iterator[Verbatim]:
     """Yield the lines after the header, parsed and verified. Raises DamageError, also if the end is missing.
 
     Args:
         expected: the number of transactions that the header states; None for a dump without a last line.
+        digest: that of the line before the first one.
     """
     count = transactions = 0  # read so far
-    digest, is_open, has_ended = GENESIS, False, False
+    is_open, has_ended = False, False
 
     def refuse(number: int, why: str) -> NoReturn:
         missing = "" if expected is None else f" {_missing(expected, transactions)}"

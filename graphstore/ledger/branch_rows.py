@@ -18,7 +18,7 @@ from graphstore.values.period import OPEN, Instant
 
 SPAN = 1 << 40  # size of the range of numbers of each line
 NUMBERED = {
-    "operation": "tx, verb, subject, author, body",
+    "operation": "tx, verb, subject, author, body, recorded",
     "entity": "id, is_event, kind, key, scope, tx_from, 0 AS deep",  # `deep` is a property of the trunk only
     "version": "entity, ordinal, body, operation",
     "period": "entity, version, valid_from, valid_to, tx_from",

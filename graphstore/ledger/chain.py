@@ -16,10 +16,11 @@ from graphstore.errors import EngineError, InvalidError
 REQUIRES: tuple[str, ...] = ()
 """Features that a reader of newly written lines must understand. Each new head lists them under `requires`; heads of release 0.1 list none."""
 
-HISTORY, COVERS, JOINING = "history", "covers", "joins"
-"""Features of heads that have a claim of a link with `history`, rechecks that came with a merge, or a join of two nodes."""
+HISTORY, COVERS, JOINING, RECORDED = "history", "covers", "joins", "recorded"
+"""Features of heads that have a claim of a link with `history`, rechecks that came with a merge, a join of two nodes, or operations that another store recorded
+first."""
 
-UNDERSTOOD: frozenset[str] = frozenset({*REQUIRES, HISTORY, COVERS, JOINING})
+UNDERSTOOD: frozenset[str] = frozenset({*REQUIRES, HISTORY, COVERS, JOINING, RECORDED})
 """The features that this program understands."""
 
 GENESIS = "0" * 32
@@ -33,6 +34,8 @@ UNDO = "undo"  # the verb; its subject is the tx of the undone transaction
 RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that state that something never was so
 RETENTION = "retention"  # the setting that limits how much the store keeps
 FORGETTING = {"evict": "evicted", "erase": "erased"}
+FORGOTTEN_THERE = {"evicted_there": "evicted", "erased_there": "erased"}
+"""Operations by which a branch knows what the store forgot that it was imported from. They remove nothing here."""
 TOUCH, COUNTS = (
     "touch",
     "accesses",

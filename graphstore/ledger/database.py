@@ -31,7 +31,7 @@ from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.write_lock import WriteLock, moved
 from graphstore.values.period import OPEN, Instant
 
-SCHEMA = 8  # the journal of release 0.1 had schema 1
+SCHEMA = 9  # the journal of release 0.1 had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
 NAME, LOCK = "ledger.db", "lock"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged schema that is not UTF-8

@@ -125,6 +125,7 @@ class Compacting:
             numbers = {}
         self._count_operations(total, numbers)
         self._renumber_coverage(heads, firsts, numbers)
+        _renumber_recorded(heads, firsts, numbers)
         left = [
             head
             for head in heads
@@ -236,6 +237,20 @@ class Compacting:
                 for entry in head.get(name, ()):
                     entry[-1] = numbers[first + entry[-1]] - begun
             begun += len(head.get("ops", ()))
+
+
+def _renumber_recorded(heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
+    """Renumber the operations of which a head tells when another store recorded them."""
+    begun = 0
+    for head, first in zip(heads, firsts, strict=True):
+        told = head.pop("recorded", {})
+        kept = {"*": told["*"]} if "*" in told else {}
+        for name, tx in told.items():
+            if name != "*" and first + int(name) in numbers:
+                kept[str(numbers[first + int(name)] - begun)] = tx
+        if kept:
+            head["recorded"] = kept
+        begun += len(head.get("ops", ()))
 
 
 def _keep(head: Head, name: str, entries: list[Any]) -> None:

@@ -266,9 +266,9 @@ class Ledger:
         word = "evicted" if evicted else "erased"
         return dumps({"content": {}, "description": f"[{word}]", "origin": word, "trigger": word})
 
-    def verbatim(self, upto: int = MOST) -> Iterator[Verbatim]:
-        """Yield the lines up to a number exactly as they are stored."""
-        at = 0
+    def verbatim(self, upto: int = MOST, after: int = 0) -> Iterator[Verbatim]:
+        """Yield the lines after a number, up to another, exactly as they are stored."""
+        at = after
         while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
             last = rows[-1][1] + rows[-1][2] - 1
             bodies = dict(self.database.rows(_BODIES, (rows[0][1], last)))
@@ -558,6 +558,13 @@ class Ledger:
             raise self._not_kept(why)
         if self._last != self._kept:
             self.commit()
+
+    def drop_group(self) -> None:
+        """Take back all appends of the group and close it."""
+        self._grouping = self._has_savepoint = False
+        self._failed = self._bytes = None
+        self.database.roll_back()
+        self._last = self._kept
 
     def commit(self) -> None:
         """Commit what was appended, unless a group is open. Raises EngineError; its outcome states whether the transaction was kept, if that is known."""

@@ -24,7 +24,7 @@ from graphstore.ledger.branch_rows import (
     all_branches,
     line_named,
 )
-from graphstore.ledger.chain import DESCRIBING, FORGETTING, UNDO, dumps
+from graphstore.ledger.chain import DESCRIBING, FORGETTING, FORGOTTEN_THERE, UNDO, dumps
 from graphstore.ledger.deep_rows import DEEP_TABLES, MOST, follow_links, follow_periods
 from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_fields, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
@@ -310,11 +310,15 @@ class RowWriter:
 
     def _operations(self, operations: Sequence[Sequence[Any]]) -> None:
         author, why = self._head.get("author"), self._head.get("why")
+        elsewhere = {at: instant(tx) for at, tx in self._head.get("recorded", {}).items()}
         rows = []
         for number, (verb, subject, *more) in enumerate(operations, self.first_operation):
             body = more[0] if more else why
             by = more[1] if len(more) > 1 else author
-            rows.append((number, self._tx, verb, subject, by, self._body(body)))
+            recorded_at = (
+                elsewhere.get(str(number - self.first_operation), elsewhere.get("*")) if elsewhere else None
+            )
+            rows.append((number, self._tx, verb, subject, by, self._body(body), recorded_at))
         self._insert("operation", rows)
         args = self._head.get("args", {})
         self._insert("given_end", [
@@ -322,11 +326,13 @@ class RowWriter:
             if at != "*" and "valid_to" in entry and operations[int(at)][0] == "add_node"
         ])  # fmt: skip
         forgotten: list[int] = []
-        for number, _, verb, subject, _, body in rows:
+        for number, _, verb, subject, _, body, _ in rows:
             if verb == UNDO:
                 self._connection.execute("INSERT INTO all_undone VALUES (?, ?)", (instant(subject), number))
             elif verb in FORGETTING and subject:
                 forgotten += self._forget(subject, FORGETTING[verb], number, body)
+            elif verb in FORGOTTEN_THERE:
+                forgotten += self._forget_there(subject, FORGOTTEN_THERE[verb], number)
         if self._words is not None and forgotten:
             self._words.drop(self._connection, forgotten)
 
@@ -354,6 +360,15 @@ class RowWriter:
             self._insert("forgotten", [(entity, operation, word)])
             drop_fields(self._connection, entity, body)
         return [entity for (entity,) in found]
+
+    def _forget_there(self, id: str, word: str, operation: int) -> list[int]:
+        """Record that another store forgot an entity. Return a list with its number if it is this line's alone; what the parent has of it stays."""
+        found = self._reader.execute("SELECT number FROM entity WHERE id = ?", (id,)).fetchall()
+        self._insert("forgotten", [(entity, operation, word) for (entity,) in found])
+        own = [entity for (entity,) in found if self.line.is_own(entity)]
+        for entity in own:
+            drop_fields(self._connection, entity, None)
+        return own
 
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
         rows = []

@@ -165,9 +165,9 @@ class ScopedRows:
         trunk = f"FROM main.all_operation a WHERE +a.number < {SPAN}"
         subject = f"CASE WHEN {self.is_on_inside('a')} THEN a.subject ELSE '' END AS subject"
         return {
-            "operation": f"SELECT a.number, a.tx, a.verb, a.subject, a.author, {body} {trunk}",
+            "operation": f"SELECT a.number, a.tx, a.verb, a.subject, a.author, {body}, a.recorded {trunk}",
             "done": (
-                f"SELECT a.number, a.tx, a.verb, {subject}, a.author, {body} {trunk} AND ({self.is_on_inside('a')} OR {self._wrote_inside('a')})"
+                f"SELECT a.number, a.tx, a.verb, {subject}, a.author, {body}, a.recorded {trunk} AND ({self.is_on_inside('a')} OR {self._wrote_inside('a')})"
             ),
         }
 

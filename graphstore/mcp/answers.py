@@ -14,7 +14,7 @@ from pydantic import Field
 
 from graphstore.mcp.schemas import RARE
 from graphstore.values.content_diff import changed_fields
-from graphstore.values.findings import Chain, Change, Contradiction, EarlierStatement, words
+from graphstore.values.findings import Chain, Change, Contradiction, EarlierStatement, Forgetting, words
 from graphstore.values.models import Event, How, Json, Link, Node, Standing, Value, Version, in_words
 from graphstore.values.period import clocked, during, exactly, when
 from graphstore.values.text import because, line
@@ -798,6 +798,15 @@ class ForgetAnswer(WriteAnswer):
 
     def _headline(self) -> Iterable[str]:
         yield f"erased: {self.thing}"
+
+
+class ForgetPersonAnswer(WriteAnswer):
+    """What `forget_person` found of a person: what is erased, or would be, and what stays and why."""
+
+    found: Forgetting
+
+    def _headline(self) -> Iterable[str]:
+        yield str(self.found)
 
 
 def _compact(value: Any) -> str:

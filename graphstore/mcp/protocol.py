@@ -40,7 +40,7 @@ Defaults = desk.Defaults
 
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
-_STATEMENTS = ("search", "list", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "join", "review", "forget")  # fmt: skip
+_STATEMENTS = ("search", "list", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "join", "review", "forget", "forget_person")  # fmt: skip
 _OF_USERS = ("context", "layers", "expertise", "keep", "scratchpad", "observe", "record_outcome")
 TOOL_SETS = {
     "memory": (*_STATEMENTS, *_OF_USERS),

@@ -536,6 +536,20 @@ class WriteTools(Tools):
             readers=readers,
         )
 
+    @writing(destructive=True, erases=True)
+    def forget_person(
+        self,
+        *,
+        who: Annotated[str, Field(min_length=1, description="id or name")],
+        names: Annotated[Ids | None, Field(description="more names, e-mail")] = None,
+        mentions: bool = False,
+        plan: Annotated[str | None, Field(description="of the first answer: erase exactly that")] = None,
+    ) -> answers.ForgetPersonAnswer:
+        """Show what would be erased of a person and what stays; with the plan of that answer, erase it. Cannot be undone."""
+        store: Any = self.desk.store  # a branch refuses it in its words
+        found = store.forget(who, names=names or (), mentions=mentions, plan=plan, author=self.desk.who())
+        return answers.ForgetPersonAnswer(at=at(self.desk.view()), tx=found.tx, found=found, readers=())
+
 
 def _remembered(
     outcome: Any, nodes: Sequence[Node], before: View, written: ToolWrite

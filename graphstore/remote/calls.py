@@ -113,11 +113,13 @@ _WHOLE_READS = frozenset({
 })  # fmt: skip
 _WRITES = frozenset({
     "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "join", "split", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
-    "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_languages", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge", "pull",
-    "delete_branch",
+    "bulk_load", "evict", "evict_old", "erase", "forget", "set_trust", "set_languages", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge", "pull",
+    "delete_branch", "merge_store",
 })  # fmt: skip
 
 _OF_BRANCHES = frozenset({"info", "pull"})
+_FILES = {"merge_store": frozenset({"other"})}
+"""The parameters of methods that are files."""
 
 NAMES = _READS | _WHOLE_READS | _WRITES
 """The calls that are methods and properties of views, stores and branches."""
@@ -266,6 +268,7 @@ class _Calls(Mapping[str, Call]):
                 _OF_STORE.get(name) or getattr(Branch if name in _OF_BRANCHES else GraphStore, name),
                 scope,
                 on,
+                _FILES.get(name, frozenset()),
             )
         room = name.partition(".")[0]
         if name not in registry.registered():

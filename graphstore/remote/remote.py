@@ -29,7 +29,7 @@ from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, Call
 from graphstore.remote.http_client import Reply, ServerConnection, in_turn
-from graphstore.store import registry
+from graphstore.store import merging_stores, registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.findings import BranchInfo, Counterfact, Merge, MergeConflict, ViewDiff
 from graphstore.values.inputs import text_of
@@ -464,8 +464,13 @@ class _Served(Remote, Store):
         return counts  # type: ignore[no-any-return]
 
     @_documented_as(GraphStore.export)
-    def export(self, path: str | os.PathLike[str]) -> int:
+    def export(self, path: str | os.PathLike[str], *, since: TimeLike | None = None) -> int:
         self._usable()
+        after = (
+            ""
+            if since is None
+            else f"?{urlencode({'since': since if isinstance(since, str) else iso(instant(since))})}"
+        )
         lines, end = 0, b""
 
         def write(piece: bytes) -> None:
@@ -475,7 +480,7 @@ class _Served(Remote, Store):
             sink.write(piece)
 
         with new_file(Path(path)) as sink:
-            _good(self._line.request("GET", "/export", accept="*/*", sink=write), self._line)
+            _good(self._line.request("GET", f"/export{after}", accept="*/*", sink=write), self._line)
         return dumps.lines_in(end, lines)
 
 
@@ -550,6 +555,23 @@ class RemoteStore(_Served, GraphStore):
             lambda sides: self._ask("merge", (branch,), {"decide": sides, "reason": reason}), decide
         )
 
+    @_documented_as(GraphStore.merge_store)
+    def merge_store(
+        self,
+        other: str | os.PathLike[str] | GraphStore,
+        *,
+        name: str | None = None,
+        decide: Any = None,
+        reason: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Merge:
+        self._usable()
+        with merging_stores.bundled(other) as bundle:
+            how = {"name": name, "reason": reason, "progress": progress}
+            return _asked_until_decided(
+                lambda sides: self._ask("merge_store", (str(bundle),), {"decide": sides, **how}), decide
+            )
+
 
 def _asked_until_decided(ask: Callable[[Any], Merge], decide: Any) -> Merge:
     """Merge through a server. If `decide` is a function, repeat the merge with its decisions until it has no more."""
@@ -605,7 +627,8 @@ class RemoteBranch(_Served, Branch):
     """A branch of a remote store."""
 
     merge, delete_branch = Branch.merge, Branch.delete_branch
-    evict, erase, set_retention = Branch.evict, Branch.erase, Branch.set_retention
+    evict, erase, forget, set_retention = Branch.evict, Branch.erase, Branch.forget, Branch.set_retention
+    merge_store = Branch.merge_store
 
     def __init__(self, trunk: RemoteStore, info: BranchInfo) -> None:
         self._line, self._author, self._reading = trunk._line, trunk._author, trunk.read_only

@@ -34,7 +34,7 @@ from graphstore.server.requests import (
     Response,
     until_left,
 )
-from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
+from graphstore.server.scoped_writes import EVERYDAY, PART_CALLS, ScopedWrites
 from graphstore.server.shortening import shortened
 from graphstore.store import counterfactual
 from graphstore.values import file_access
@@ -255,7 +255,8 @@ class Calling:
     ) -> Response:
         """Run a call that writes."""
         self.refuse_read_only()
-        if self.scoped is not None:
+        is_of_part = self.scoped is not None and call.name in PART_CALLS
+        if self.scoped is not None and not is_of_part:
             args = self.scoped.arguments(call.name, args)
         author, encode = apart.author, encoder(kind)
         _refuse_trunk(call, apart)
@@ -275,7 +276,12 @@ class Calling:
 
         alone = call.name not in GROUPED or apart.branch is not None
         if self.scoped is not None:
-            body = await self.scoped.write(work, apart, request, written)
+            write = (
+                self.scoped.write_part(work)
+                if is_of_part
+                else self.scoped.write(work, apart, request, written)
+            )
+            body = await write
         else:
             body = await self._once(request, work, alone=alone, within=apart.transaction)
         readers = (

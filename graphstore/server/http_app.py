@@ -647,6 +647,10 @@ class ServedStore:
         calling, limits, rights = self._calling(), self._limits, exchange.rights
         if exchange.method == "HEAD":
             return Response(200, b"", (), b"application/jsonl")
+        others = dict(exchange.asked().others)
+        if unknown := others.keys() - {"since"}:
+            raise InvalidError.choice("argument", min(unknown), ("since",))
+        since = others.get("since")
         busy = f"{limits.exports} exports by this token are under way. Wait for one to end."
         with (
             _one_more(self._exports, rights, limits.exports, busy, 10),
@@ -659,7 +663,7 @@ class ServedStore:
                 raise Refused(
                     503, f"a dump needs {needed:,} bytes in {tempfile.gettempdir()}, where {free:,} are free.", after=60
                 )  # fmt: skip
-            await calling.aside(partial(self._store.export, dump))
+            await calling.aside(partial(self._store.export, dump, since=since))
             sent = FileResponse(dump, media_type="application/jsonl")
             try:
                 async with asyncio.timeout(limits.export):

@@ -26,7 +26,13 @@ EVERYDAY = frozenset(_OF_THINGS.split())
 """Verbs on a few things by their ids."""
 CALLS = EVERYDAY | {"timeline.record_message"}
 """The calls by which such a token may write. Each acts on things by their ids, and creates things in a scope."""
+PART_CALLS = frozenset({"forget"})
+"""Calls that run on the part alone: it decides by what it sees, and has the store do exactly that."""
 _SAYS_SCOPE = {"add_node": "scope"}
+_ELSEWHERE = (
+    "this cannot be done here: a setting of the store, such as whom it trusts, or what is outside your scopes is in its way. "
+    "Ask who has a token without scopes."
+)
 _SAYS_METADATA = ("record_event", "timeline.record_message")
 
 
@@ -112,6 +118,17 @@ class ScopedWrites:
 
         return await self.main.turn(alone, alone=True)  # type: ignore[no-any-return]
 
+    async def write_part(self, work: Work) -> bytes:
+        """Run one of `PART_CALLS` on the part, alone on the writer's thread. A refusal by the store reveals nothing of what is outside."""
+
+        def alone() -> bytes:
+            try:
+                return work(self._part)
+            except ConflictError as error:
+                raise ConflictError(_ELSEWHERE) from error
+
+        return await self.main.turn(alone, alone=True)  # type: ignore[no-any-return]
+
     @contextmanager
     def transaction(self, written: write_headers.WriteNote, **how: Any) -> Iterator[None]:
         """Open a transaction of the store, and one of the part that is rolled back. `written`: receives what it did."""
@@ -141,10 +158,7 @@ class ScopedWrites:
                     work(self.main.store)
                 self.main.store._hide_rows()
             except GraphStoreError as error:
-                raise ConflictError(
-                    "this cannot be done here: a setting of the store, such as whom it trusts, or what is outside your scopes is in its way. "
-                    "Ask who has a token without scopes."
-                ) from error
+                raise ConflictError(_ELSEWHERE) from error
         self._checked = len(made)
         return found
 

@@ -18,7 +18,7 @@ from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
 from graphstore.search.model_vectors import Vectors
 from graphstore.store.store import GraphStore
 from graphstore.values.findings import BranchInfo, Problem, Verification
-from graphstore.values.period import Instant
+from graphstore.values.period import Instant, TimeLike
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
 from graphstore.write import retention
@@ -100,6 +100,10 @@ class ScopedStore(GraphStore):
         """Return an empty list: no scope holds a branch."""
         return []
 
+    @property
+    def _eraser(self) -> GraphStore:
+        return self._of
+
     def _evictable(self) -> retention.Evictable:
         return retention.Evictable(self._database)
 
@@ -128,7 +132,9 @@ class ScopedStore(GraphStore):
             ok=not wrong, problems=tuple(problems), transactions=transactions, checked=("contents",)
         )
 
-    def export(self, path: str | os.PathLike[str]) -> int:
+    def export(self, path: str | os.PathLike[str], *, since: TimeLike | None = None) -> int:
         """Write what the scopes hold as one file for `graphstore.restore`, as if nothing else had ever been recorded. Returns the number of lines."""
         self._usable()
+        if since is not None:
+            raise InvalidError(f"a bundle has the chain of the whole store: {_OUTSIDE}")
         return scoped_dump.save(self._of._place.read_ledger(), self._scopes, Path(path))

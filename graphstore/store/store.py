@@ -8,17 +8,19 @@ its reads, and its verbs decide on them. The store creates its branches, and bot
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.graph.graphs import Graphs
-from graphstore.ledger import branch_ledger, branch_records, word_rows
+from graphstore.ledger import branch_ledger, branch_records, importing, other_chains, word_rows
 from graphstore.ledger.chain import RETENTION, Verbatim
 from graphstore.read import happened
 from graphstore.read import ids as read_ids
-from graphstore.store import bulk, sweeping
+from graphstore.store import bulk, forgetting, merging_stores, sweeping
 from graphstore.store.whole_store import WholeStore
 from graphstore.values import findings, fingerprints, inputs, words
 from graphstore.values.findings import WarnedNode
@@ -48,6 +50,8 @@ from graphstore.write.writer import Clock, Progress
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
     from graphstore.ledger.branch_records import BranchRecord, BranchRecords
+    from graphstore.ledger.importing import ChainImport
+    from graphstore.ledger.other_chains import OtherChain
     from graphstore.store.counterfactual import Counterfactual
     from graphstore.store.judging import Judge
     from graphstore.store.proposals import Extractor
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
         Change,
         Contradiction,
         Decide,
+        Forgetting,
         Merge,
         Problem,
         Recorded,
@@ -794,13 +799,95 @@ class GraphStore(Store):
             now = self.coordinate()[1]
             line._last_committed_tx()  # also reads the branch's kinds of link
             branch = changes_since.line_of(line._core)
+            seen = (
+                None
+                if record.pulled is None
+                else other_chains.known_upto(self._ledger.database, record.pulled)
+            )
             plan = merge_plan.Planning(
-                changes_since.line_of(self._core), branch, record.base, now, decide
+                changes_since.line_of(self._core), branch, record.base, now, decide, seen=seen
             ).make_plan()
             if plan.undecided:
                 return findings.Merge(merged=False, conflicts=tuple(plan.conflicts))
             with self._transact(None, None, reason) as work, self._core.on_working_set():
                 return carrying.Carrying(self._core, branch, work, plan, record.base).write()
+
+    def merge_store(
+        self,
+        other: str | os.PathLike[str] | GraphStore,
+        *,
+        name: str | None = None,
+        decide: Decide = None,
+        reason: str | None = None,
+        progress: Progress | None = None,
+    ) -> Merge:
+        """Import another store, by its folder or a bundle of it, as a branch, and merge that branch: what is new of both at one new instant.
+
+        The branch has the other store's operations with their authors and reasons; when they were recorded there is `recorded_at` of what they state. What both
+        have from before they parted is recognised by the digests of their chains. Imported again, only what is new comes, on the same branch. `name` is that of a
+        new branch (default: that of the folder or file). Conflicts are those of `merge`, and `decide` too: with an undecided one the branch is
+        imported, and the trunk unchanged. Branches of the other store do not come, what was forgotten here does not come back, and what was forgotten there
+        stays here (`forgotten_there`).
+
+        Raises NotFoundError if there is no such store; InvalidError for this store itself, or inside a transaction; DamageError for a damaged one; ConflictError for a
+        bundle that begins after what is here, and as `merge`. Nothing of the import is kept then.
+        """
+        reason = None if reason is None else text_of("reason", reason)
+        in_use = set(self._in_use)
+        try:
+            with (
+                self._alone("merge_store()"),
+                merging_stores.opened(self, other) as chain,
+                self.together(or_none=True),
+            ):
+                branch, imported = self._import(chain, name, progress)
+                found = self.merge(branch, decide=decide, reason=reason)
+                still = [id for id, word in self._known_words(imported.forgotten_there).items() if not word]
+        except BaseException:
+            for made in self._in_use.keys() - in_use:  # the branch was not made
+                self._in_use[made]._leave()
+            raise
+        return found.model_copy(
+            update={"branch": branch, "imported": imported.count, "forgotten_there": tuple(still)}
+        )
+
+    def _import(
+        self, chain: OtherChain, name: str | None, progress: Progress | None
+    ) -> tuple[str, ChainImport]:
+        """Write the new transactions of another chain on its branch, in a group. Return the name of the branch, and the import."""
+        ledger = self._ledger
+        living = self._branch_records().living()
+        place = importing.find_place(ledger, chain, living, name)
+        if place is None:
+            after = other_chains.common(ledger.database, chain)
+            branch = name or merging_stores.free_name(chain, {each.name for each in living})
+            fork = moment(chain.position(after).tx)
+            self._change_branches(["branch", branch, fork], f"imported from {chain.named}")
+        else:
+            branch, after = place
+        line = self.on(branch)
+        rows = line._core.rows.database
+        assert isinstance(rows, branch_ledger.BranchDatabase)
+        tx = self._next_tx(None, self.last_tx)
+        imported = importing.ChainImport(ledger, rows, chain, tx)
+        self._lines[0]._group_first = min(self._lines[0]._group_first, tx)
+        total = len(chain) - 1
+        for lines in chain.transactions(after):
+            imported.write(after, lines)
+            after += len(lines)
+            if progress is not None:
+                progress(after, total)
+        imported.finish()
+        line._core.forget_found()
+        return branch, imported
+
+    def _known_words(self, names: Iterable[str]) -> dict[str, str]:
+        """Return how those of some ids that this store knows were forgotten here: `evicted`, `erased` or empty."""
+        return {
+            name: word
+            for name in dict.fromkeys(names)
+            for word in retention.word_of(self._ledger.database, name)
+        }
 
     def verify(self) -> Verification:
         """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""
@@ -930,6 +1017,61 @@ class GraphStore(Store):
                 names = self._by_rows(read_ids.one_thing, id)
                 self._guard_forgetting(names, author)
                 self._forget("erase", names, reason, author)
+
+    def forget(
+        self,
+        who: str,
+        *,
+        names: str | Iterable[str] = (),
+        mentions: bool = False,
+        scope: str | None = None,
+        keep_audit: bool = True,
+        plan: str | None = None,
+        reason: str | None = None,
+        author: str | None = None,
+    ) -> Forgetting:
+        """Forget a person, by id or name: show what would be erased and what stays, or with the `plan` of what was shown erase exactly that, in one transaction.
+
+        Erased are things, messages, summaries and segments of sessions that are of them: by id, slot, scope, author, source, sender or user, by what a statement
+        is about, and what sums these up and names them. Every other text that names them is listed under `stays`, with the reason. `names`: further names, e-mail
+        addresses, handles; those recorded with a name are found. `mentions`: erase what only names them too. `scope`: only there and below.
+        `keep_audit=False` leaves no tombstones, as in `evict`. Where something changed since the plan, nothing is erased and the new plan is returned.
+
+        `reason` stays, so it should not name them. `author` as of `transaction`. Raises InvalidError for no name, or with a plan inside a transaction; ConflictError where a
+        more trusted author recorded some of it.
+        """
+        further = tuple(inputs.ids("names", names))
+        request = forgetting.ForgetRequest(text_of("who", who), further, mentions, scope, keep_audit)
+        if plan is None:
+            with self._core.answering.snapshot() as database:
+                return forgetting.PersonFinder(database, request).find()
+        whole = self._eraser
+        with whole._by_itself("forget() with a plan"):
+            found = forgetting.PersonFinder(self._core.rows.database, request).find()
+            if plan != found.plan:
+                return found.model_copy(update={"is_changed": True})
+            if found.ids:
+                whole._erase_all(
+                    found.ids, reason or "a person is forgotten", author or self._author, keep_audit
+                )
+            request = replace(request, names=found.names)  # those that were found are erased by now
+            after = forgetting.PersonFinder(self._core.rows.database, request).find()
+            tx = moment(whole.last_tx) if found.ids else None
+        return after.model_copy(update={"erases": found.erases, "plan": plan, "applied": True, "tx": tx})
+
+    @property
+    def _eraser(self) -> GraphStore:
+        """Return the store whose contents `forget` erases: of a part of a store the whole one."""
+        return self
+
+    def _erase_all(self, names: Iterable[str], reason: str, author: str | None, keep_audit: bool) -> None:
+        """Erase several things in one transaction, which the caller has the turn for."""
+        wanted = list(names)
+        self._guard_forgetting(wanted, author)
+        if keep_audit:
+            self._forget("erase", wanted, reason, author)
+        else:
+            self._purge(set(wanted), reason)
 
     def _guard_forgetting(self, names: list[str], author: str | None) -> None:
         """Raise ConflictError if an author who ranks higher than this one recorded one of these things."""
@@ -1129,7 +1271,9 @@ class Branch(Store):
             assert record is not None
             now = self.coordinate()[1]
             here, there = changes_since.line_of(self._core), changes_since.line_of(trunk._core)
-            plan = merge_plan.Planning(here, there, record.latest, now, decide, pulls=True).make_plan()
+            plan = merge_plan.Planning(
+                here, there, record.latest, now, decide, seen=record.merged, pulls=True
+            ).make_plan()
             if plan.undecided:
                 return findings.Merge(merged=False, conflicts=tuple(plan.conflicts))
             if plan.is_empty:
@@ -1141,6 +1285,8 @@ class Branch(Store):
     delete_branch = _refused("delete_branch", "It concerns the whole store")
     evict = _refused("evict", "What is forgotten is forgotten everywhere")
     erase = _refused("erase", "What is forgotten is forgotten everywhere")
+    forget = _refused("forget", "What is forgotten is forgotten everywhere")
+    merge_store = _refused("merge_store", "Another store is merged into the trunk")
     set_retention = _refused("set_retention", "It concerns the whole store")
     define_point = _refused("define_point", "It concerns the whole store")
 

@@ -308,18 +308,20 @@ class WholeStore(Writer):
             checked=("journal", "rows", "graph tables"),
         )
 
-    def export(self, path: str | os.PathLike[str]) -> int:
+    def export(self, path: str | os.PathLike[str], *, since: TimeLike | None = None) -> int:
         """Write the whole store as one file for `graphstore.restore`. Returns the number of lines. An existing file is refused.
 
-        The file gets its name when all of it is on the disk, and its last line says how many transactions it holds.
+        The file gets its name when all of it is on the disk, and its last line says how many transactions it holds. `since`: only the transactions after
+        that tx, as a bundle for `merge_store` of a store that has those before.
         """
         self._usable()
+        after = None if since is None else self.instant_of(since, "since", "tx")
         ledger = self._ledger
         if not self.read_only:
             if not ledger.database.writes_here:
                 self._place.remove_forgotten(ledger)
             ledger.settle()  # a dump contains nothing that the store may still lose
-        return dumps.save(ledger, Path(path))
+        return dumps.save(ledger, Path(path), after)
 
 
 def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:

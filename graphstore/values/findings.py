@@ -451,7 +451,8 @@ class Merge(Value):
     """The result of merging a branch. Not `merged`: there are conflicts to decide first, and nothing was written.
 
     `added`, `changed` and `ended` are the ids of things, `links` those of links made, changed or taken back, all on the trunk. `left_out`: links of
-    the branch that were not made, since what they name was kept out.
+    the branch that were not made, since what they name was kept out. `branch`, `imported` and `forgotten_there` are of `merge_store`: the branch on which the other
+    store is here, how many of its transactions came now, and what it has forgotten since and this store still has.
     """
 
     merged: bool
@@ -462,13 +463,28 @@ class Merge(Value):
     links: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     tx: datetime | None = None
+    branch: str | None = None
+    imported: int = 0
+    forgotten_there: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        came = (
+            "" if self.branch is None else f"branch {self.branch}: {self.imported:,} transactions imported. "
+        )
         if not self.merged:
             lines = "\n".join(f"  {conflict}" for conflict in self.conflicts)
-            return f"not merged: {len(self.conflicts)} to decide.\n{lines}"
+            return f"{came}not merged: {len(self.conflicts)} to decide.\n{lines}"
         counts = {name: len(getattr(self, name)) for name in ("added", "changed", "ended", "links")}
-        return "merged: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + "."
+        forgotten = (
+            f" Forgotten there, and still here: {', '.join(self.forgotten_there)}."
+            if self.forgotten_there
+            else ""
+        )
+        return (
+            f"{came}merged: "
+            + ", ".join(f"{count} {name}" for name, count in counts.items())
+            + f".{forgotten}"
+        )
 
 
 class Change(Value):
@@ -654,3 +670,54 @@ def _ends(found: Supersession) -> list[tuple[str, Standing]]:
         if step.link and step.link.valid_to is None and not step.planned
     }
     return [(id, standing) for id, standing in reached.items() if id not in replaced]
+
+
+class ForgetGroup(Value):
+    """Things of one sort that forgetting a person erases, or leaves, and why. `ids` has all of them; `examples` shows at most five."""
+
+    what: str
+    why: str
+    ids: tuple[str, ...]
+    examples: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Return the number of things."""
+        return len(self.ids)
+
+    def __str__(self) -> str:
+        more = self.count - len(self.examples)
+        lines = [*self.examples, *([f"and {more:,} more"] if more else [])]
+        return "\n".join([f"{self.what}, {self.count:,}: {self.why}", *(f"  {each}" for each in lines)])
+
+
+class Forgetting(Value):
+    """What forgetting a person erases (`erases`) and what stays of them and why (`stays`), or, once `applied` at `tx`, what it erased and what stays.
+
+    `names` are the names that were looked for. `plan` is a digest of what is to be erased: `forget` with it erases exactly that. `is_changed`: the
+    plan given was another one, so nothing was erased.
+    """
+
+    names: tuple[str, ...]
+    erases: tuple[ForgetGroup, ...]
+    stays: tuple[ForgetGroup, ...]
+    plan: str
+    applied: bool = False
+    is_changed: bool = False
+    tx: datetime | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids of all that is erased."""
+        return tuple(id for group in self.erases for id in group.ids)
+
+    def __str__(self) -> str:
+        first = f"looked for {', '.join(self.names)}."
+        changed = "the store has changed since that plan: nothing was erased. " if self.is_changed else ""
+        done = "erased" if self.applied else "would erase"
+        erased = (
+            [f"{done} {len(self.ids):,}:", *map(str, self.erases)] if self.erases else [f"{done} nothing."]
+        )
+        stays = ["stays:", *map(str, self.stays)] if self.stays else ["nothing stays that names them."]
+        after = [] if self.applied or not self.erases else [f"plan {self.plan}"]
+        return "\n".join([changed + first, *erased, *stays, *after])

@@ -223,7 +223,10 @@ class Carrying:
                     if theirs.k_tx[row] > self.base:
                         acts[theirs.k_op[row]].append(partial(self._hold, row, part))
                         acts[theirs.c_op[theirs.k_claim[row]]]
-        return Acts(list, {op: done for op, done in acts.items() if op >= first})
+        known = self.plan.known_here  # what these did is here already
+        return Acts(
+            list, {op: done for op, done in acts.items() if op >= first and theirs.o_tx[op] not in known}
+        )
 
     def _unseen(self, ent: int) -> Iterator[tuple[int, Act]]:
         """Yield what operations did that no row shows: changes of content, removals, versions added and removed again."""
@@ -275,7 +278,9 @@ class Carrying:
                 subject = self.mine.l_name[self.link[link]]
             body = self.branch.body(theirs.o_pos[op], theirs.o_len[op])
             body.pop("salt", None)
-            self.ops[op] = self.work.op_of(theirs.o_verb[op], subject, theirs.o_author[op], body)
+            ours = self.ops[op] = self.work.op_of(theirs.o_verb[op], subject, theirs.o_author[op], body)
+            if (recorded := self.since.recorded.get(op)) is not None:
+                self.work.recorded[ours] = recorded
         return self.ops.get(op, -1)
 
     def _arguments(self) -> None:

@@ -15,6 +15,7 @@ from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.damage import checked_head
 from graphstore.ledger.database import RowReader
+from graphstore.ledger.other_chains import known_upto
 from graphstore.read.columns import Gap
 from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import Source
@@ -24,9 +25,7 @@ from graphstore.values.threeway import GoneSince, Spoken
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
 
-_OPERATIONS = (
-    "SELECT number, tx, verb, subject FROM all_operation WHERE number >= ? AND number < ? ORDER BY number"
-)
+_OPERATIONS = "SELECT number, tx, verb, subject, recorded FROM all_operation WHERE number >= ? AND number < ? ORDER BY number"
 _HEADS = "SELECT c.number, c.head, c.digest FROM json_each(?) j CROSS JOIN chain c ON c.tx = j.value ORDER BY c.number"
 _IS_CHANGED = f"""
 SELECT EXISTS (SELECT 1 FROM period WHERE entity = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
@@ -84,12 +83,13 @@ def line_of(core: Core) -> Core:
 
 
 class BranchOperation(NamedTuple):
-    """Holds an operation: its number, when it was recorded, its verb and its subject."""
+    """Holds an operation: its number, when it was recorded, its verb and its subject, and when the store it was imported from recorded it."""
 
     number: int
     tx: Instant
     verb: str
     subject: str
+    recorded: Instant | None
 
 
 class ChangesSince:
@@ -113,6 +113,11 @@ class ChangesSince:
         if self._line is not TRUNK:  # what the trunk forgot is recorded on each branch too
             found = [each for each in found if each.verb not in FORGETTING]
         return found
+
+    @cached_property
+    def recorded(self) -> dict[int, Instant]:
+        """Return when another store recorded operations, by their numbers."""
+        return {each.number: each.recorded for each in self.operations if each.recorded is not None}
 
     @property
     def first_op(self) -> int:
@@ -283,7 +288,7 @@ class Contained:
     def before(self, operation: int) -> list[Period]:
         """Return ranges (after, up to] of operations of this line that the other line contained. `operation`: the number of an operation of the other line."""
         [(at, taken)] = self._theirs.rows(_TAKEN_OVER, (operation, *self._verbs[0]))
-        upto = self._fork if taken is None else taken
+        upto = self._fork if taken is None else known_upto(self._mine, taken)
         [(last,)] = self._mine.rows("SELECT max(number) FROM operation WHERE tx <= ?", (upto,))
         # operations that came from there earlier, and forgetting, which is recorded on each line
         given = self._mine.rows(

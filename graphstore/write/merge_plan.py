@@ -101,6 +101,7 @@ class MergePlan:
     since: ChangesSince = field(kw_only=True)  # what the branch recorded
     shared: SharedVersions = field(kw_only=True)
     conflicts: list[MergeConflict] = field(default_factory=list)
+    known_here: frozenset[Instant] = frozenset()  # transactions of the branch that took over what is here
 
     @property
     def is_empty(self) -> bool:
@@ -117,22 +118,39 @@ class MergePlan:
 class Planning:
     """Compares a trunk and a branch. `base`: the trunk contains everything that the branch recorded up to this instant.
 
+    `seen`: the branch contains everything that the trunk recorded up to this one; where that is later than `base`, what the trunk had then is the common base.
     `pulls`: the other direction. `trunk` is then the branch that takes over what the trunk has.
     """
 
     def __init__(
-        self, trunk: Core, branch: Core, base: Instant, now: Instant, decide: Decide, *, pulls: bool = False
+        self,
+        trunk: Core,
+        branch: Core,
+        base: Instant,
+        now: Instant,
+        decide: Decide,
+        *,
+        seen: Instant | None = None,
+        pulls: bool = False,
     ) -> None:
         self.pulls = pulls
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
         self.mine, self.theirs = trunk.index, branch.index
-        self.sides = branch, trunk, branch  # whose statements are the base, ours and theirs
+        self.has_seen = seen is not None and seen > base
+        self.parted = seen if seen is not None and self.has_seen else base  # the tx of the common base
+        self.was = self.mine if self.has_seen else self.theirs  # the line that it is read from
+        self.sides = (
+            trunk if self.has_seen else branch,
+            trunk,
+            branch,
+        )  # whose statements are the base, ours and theirs
         self.decide = decide
-        self.since_here, self.since = ChangesSince(trunk, base), ChangesSince(branch, base)
+        self.since_here, self.since = ChangesSince(trunk, self.parted), ChangesSince(branch, base)
         self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
 
     def make_plan(self) -> MergePlan:
         """Return the plan."""
+        self.plan.known_here = frozenset(self._known_here)
         self._kinds()
         self._trust()
         for ent in sorted(
@@ -203,7 +221,9 @@ class Planning:
 
     def _node(self, ent: int, ours: int) -> None:
         index, name = self.theirs, self.theirs.names[ent]
-        was = index.believed(ent, self.base) if index.born[ent] <= self.base else []
+        common = ours if self.has_seen else ent
+        is_old = common >= 0 and self.was.born[common] <= self.parted
+        was = self.was.believed(common, self.parted) if is_old else []
         rows = was, self.mine.now_of[ours] if ours >= 0 else (), index.now_of[ent]
         three = cells(*map(self._pieces, self.sides, rows))
         if ours >= 0 and any(cell.ours != cell.theirs or cell.ours is None for cell in three):
@@ -253,7 +273,7 @@ class Planning:
 
     def _disputed(self, id: str, what: str, cell: Cell, shown: Callable[[WorkingSight, int], Any]) -> Side:
         """Add a conflict about what base, ours and theirs state over a period. Returns the winner."""
-        names, instants = ("base", "ours", "theirs"), (self.base, self.now, self.now)
+        names, instants = ("base", "ours", "theirs"), (self.parted, self.now, self.now)
         three: dict[str, Any] = {
             name: None if word is None else shown(WorkingSight(core, cell.start, tx), word.row)
             for name, core, tx, word in zip(names, self.sides, instants, cell[2:5], strict=True)
@@ -310,10 +330,11 @@ class Planning:
     def _event(self, ent: int, ours: int) -> None:
         """Plan an event. It exists or not, and occurrences are only added."""
         index, mine, name = self.theirs, self.mine, self.theirs.names[ent]
-        share, is_old = MergeShare(ours), index.born[ent] <= self.base
+        share, common = MergeShare(ours), ours if self.has_seen else ent
+        is_old = common >= 0 and self.was.born[common] <= self.parted
         happened = _happened(index, ent) if index.now_of[ent] else []
         there = _happened(mine, ours) if ours >= 0 else []
-        before = _happened(index, ent, self.base) if is_old else []
+        before = _happened(self.was, common, self.parted) if is_old else []
         holds = ours >= 0 and bool(mine.now_of[ours])
         share.instants = _left(happened, before if is_old and ours >= 0 else there)
         is_stated = bool(share.instants) or (happened and self.since.is_confirmed(ent, self._known_here))
@@ -352,8 +373,9 @@ class Planning:
 
     def _divided(self, triple: Triple) -> MergeShare:
         theirs, ours = between(self.theirs, triple), between(self.mine, triple)
+        common = ours if self.has_seen else theirs
         three = cells(
-            *map(self._link_pieces, self.sides, (theirs, ours, theirs), (self.base, OPEN - 1, OPEN - 1))
+            *map(self._link_pieces, self.sides, (common, ours, theirs), (self.parted, OPEN - 1, OPEN - 1))
         )
         three = with_gone(
             three, self.since_here.unlinked(ours, ()), self.since.unlinked(theirs, self._known_here)
@@ -453,7 +475,7 @@ class Planning:
 
     def _trust(self) -> None:
         ours, theirs = self.mine.setting(TRUST), self.theirs.setting(TRUST)
-        was = self.theirs.setting_at(TRUST, self.base)
+        was = self.was.setting_at(TRUST, self.parted)
         if theirs not in (was, ours) and (ours == was or self._conflict(TRUST, "trust") == "branch"):
             self.plan.trust = theirs
 

@@ -16,7 +16,7 @@ from orjson import loads
 
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.chain import COVERS, DESCRIBING, HISTORY, JOINING, OWN, REQUIRES, dumps
+from graphstore.ledger.chain import COVERS, DESCRIBING, HISTORY, JOINING, OWN, RECORDED, REQUIRES, dumps
 from graphstore.read.believed_rows import BelievedRows
 from graphstore.read.columns import ENDED, Mark, Taken
 from graphstore.read.happened import FIRST
@@ -109,6 +109,7 @@ class Transaction:
         self.covers: dict[
             int, list[Period]
         ] = {}  # coverage of rechecks that a merge carried over: ranges of operations, (after, up to]
+        self.recorded: dict[int, Instant] = {}  # operation -> when another store recorded it first
         self.carried = False  # operations of a branch were carried over, and rows do not show all of them
         # links of these operations that no row shows: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
@@ -584,6 +585,7 @@ class Composer:
             if name == "ops":
                 self._write_args(head, numbers)
                 self._write_covers(head, numbers)
+                self._write_recorded(head, numbers)
         self.first_op += len(head.get("ops", ()))
         return self.line
 
@@ -607,6 +609,17 @@ class Composer:
                 ]
                 for op in found
             }
+
+    def _write_recorded(self, head: dict[str, Any], ops: Numbers) -> None:
+        """Write when another store recorded operations first."""
+        recorded = self.work.recorded
+        if (
+            found := {str(op - self.first_op): moment(recorded[op]) for op in ops if op in recorded}
+            if recorded
+            else {}
+        ):
+            head["requires"] = (*head["requires"], RECORDED)
+            head["recorded"] = found
 
     def _record_starts(self, rows: Numbers) -> None:
         """Record the start of what an operation of a bulk load describes, unless its remaining rows begin there."""

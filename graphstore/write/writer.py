@@ -581,10 +581,10 @@ class Writer(Reader):
         return self._open is not None and not self._open.empty
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, *, or_none: bool = False) -> Iterator[None]:
         """Make the transactions of the block durable and visible to other threads together, at its end. If that fails, none is kept.
 
-        A group inside another, or inside a transaction, is part of it.
+        A group inside another, or inside a transaction, is part of it. `or_none`: if the block raises, none is kept either.
         """
         with self._writer:
             trunk = self._lines[0]
@@ -598,6 +598,9 @@ class Writer(Reader):
                 with no_collecting():  # objects made by a large group survive, so collecting them is useless
                     yield
             except BaseException:
+                if or_none:
+                    self._drop_group()
+                    raise
                 self._acknowledge(self._close_group())
                 self._keep_small()
                 raise
@@ -674,6 +677,16 @@ class Writer(Reader):
             trunk = self._lines[0]
             trunk._group_thread, trunk._group_first = 0, OPEN
         return last
+
+    def _drop_group(self) -> None:
+        """Take back all transactions of the group."""
+        try:
+            self._core.journal.drop_group()
+        finally:
+            self._core.journal.leave_turn()
+            trunk = self._lines[0]
+            trunk._group_thread, trunk._group_first = 0, OPEN
+            self._read_again()
 
     def _read_again(self) -> None:
         """Forget what a transaction that was not kept has defined, on every line of belief."""

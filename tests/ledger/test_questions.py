@@ -37,7 +37,7 @@ from graphstore.read import (
     walks,
 )
 from graphstore.search import message_rows, model_vectors, name_rows, row_search
-from graphstore.store import change_feed
+from graphstore.store import change_feed, forgetting
 from graphstore.values.period import instant
 from graphstore.view import history_rows, shaken, sight
 from graphstore.write import retention
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
 MODULES = (
     chains, closings, counted, described, differing, forgotten_bodies, happened, ids, index_of_rows,
-    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, change_feed, graph_from_rows, history_from_rows, retention, row_search,
+    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, change_feed, forgetting, graph_from_rows, history_from_rows, retention, row_search,
     settings, shaken, sight, history_rows, superseding, walks,
 )  # fmt: skip
 STATEMENTS = {

@@ -162,7 +162,7 @@ def test_tools_come_in_sets(told):
 
 def test_erasing_is_offered_to_nobody_who_was_not_allowed_it(told):
     with agent(door.server(told)) as usual:
-        assert "forget" not in usual.tools()
+        assert not {"forget", "forget_person"} & {*usual.tools()}
         assert "no tool 'forget'" in usual.refused("forget", id="table", reason="a secret")
     with agent(door.server(told, allow_erase=True)) as allowed:
         done = allowed.ask("forget", id="table", reason="a secret")
@@ -171,6 +171,17 @@ def test_erasing_is_offered_to_nobody_who_was_not_allowed_it(told):
         assert "scale the session table" not in allowed.told("history", id="table")
         last = allowed.ask("why", id="table")["said"][-1]
         assert ("erase", "ana", "a secret") == (last["verb"], last["who"], last["reason"])
+
+
+def test_a_person_is_forgotten_by_the_plan_that_was_shown(told):
+    told.add_node("fact", {"says": "Zdenka sits at the window"}, id="seat")
+    with agent(door.server(told, allow_erase=True)) as allowed:
+        shown = allowed.ask("forget_person", who="Zdenka")["found"]
+        assert ["seat"] == shown["erases"][0]["ids"] and "tx" not in shown
+        done = allowed.ask("forget_person", who="Zdenka", plan=shown["plan"])
+
+        assert done["found"]["applied"] and done["tx"]
+        assert "Zdenka" not in allowed.told("history", id="seat")
 
 
 def test_an_unknown_profile_is_refused(store):
