@@ -36,6 +36,7 @@ RETENTION = "retention"  # the setting that limits how much the store keeps
 FORGETTING = {"evict": "evicted", "erase": "erased"}
 FORGOTTEN_THERE = {"evicted_there": "evicted", "erased_there": "erased"}
 """Operations by which a branch knows what the store forgot that it was imported from. They remove nothing here."""
+FORGOTTEN_BY = {**FORGETTING, **FORGOTTEN_THERE}
 TOUCH, COUNTS = (
     "touch",
     "accesses",

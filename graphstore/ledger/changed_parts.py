@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Any
 
-from graphstore.ledger.chain import FORGETTING, UNDO, dumps
+from graphstore.ledger.chain import FORGOTTEN_BY, UNDO, dumps
 from graphstore.ledger.standing_facts import ROW, Absence, Facts, PeriodRow, joined
 from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without_all
 
@@ -49,7 +49,7 @@ class ChangedParts:
         verbs = {verb for head in heads for verb, *_ in head.get("ops", ())}
         self._is_undo = UNDO in verbs
         # otherwise something was forgotten, or an older release wrote the heads without recording what changed
-        self._is_plain = verbs.isdisjoint(FORGETTING) and all(
+        self._is_plain = verbs.isdisjoint(FORGOTTEN_BY) and all(
             "turns" in head or "rows" not in head for head in heads
         )
         self.opened = self._added(_OPENED, heads, "rows")

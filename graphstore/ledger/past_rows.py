@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from graphstore.ledger.branch_rows import with_views
-from graphstore.ledger.chain import FORGETTING
+from graphstore.ledger.chain import FORGOTTEN_BY
 from graphstore.ledger.database import RowReader
 from graphstore.values.period import OPEN, Instant
 
 _KNOWN = "EXISTS (SELECT 1 FROM operation o WHERE o.number = a.operation AND o.tx <= {tx})"
 _CLOSED = f"CASE WHEN tx_to <= {{tx}} THEN tx_to ELSE {OPEN} END AS tx_to, opened_by, CASE WHEN tx_to <= {{tx}} THEN closed_by END AS closed_by"
-_FORGETTING = ", ".join(f"'{verb}'" for verb in FORGETTING)
+_FORGETTING = ", ".join(f"'{verb}'" for verb in FORGOTTEN_BY)
 _EARLIER = (
     "FROM period p CROSS JOIN operation o "
     f"WHERE p.entity = a.entity AND p.tx_to <= {{tx}} AND o.number = p.closed_by AND o.verb IN ({_FORGETTING})"

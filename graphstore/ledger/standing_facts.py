@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import orjson
 
-from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
+from graphstore.ledger.chain import DESCRIBING, FORGOTTEN_BY, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import (
     ALWAYS,
@@ -803,14 +803,16 @@ class Facts:
     def _forgot(self, entity: int, last: int) -> int:
         """Return the operation whose forgetting counts as a fall, or -1. The eviction of an event does not: it was too old to keep, but is still true."""
         closing = {row.closed_by for row in self.rows[entity] if row.closed_by is not None}
-        forgetting = sorted({by for by in closing if self.verb(by) in FORGETTING} | {last}, reverse=True)
+        forgetting = sorted({by for by in closing if self.verb(by) in FORGOTTEN_BY} | {last}, reverse=True)
         is_event = self.entity(entity).is_event
-        return next((by for by in forgetting if self.verb(by) == "erase" or not is_event), -1)
+        return next((by for by in forgetting if FORGOTTEN_BY[self.verb(by)] == "erased" or not is_event), -1)
 
     def _before_forgotten(self, entity: int) -> Instant:
         """Return the last tx before an entity was first forgotten."""
         closing = {row.closed_by for row in self.rows[entity] if row.closed_by is not None}
-        return min((self.operation(by)[0] - 1 for by in closing if self.verb(by) in FORGETTING), default=NOW)
+        return min(
+            (self.operation(by)[0] - 1 for by in closing if self.verb(by) in FORGOTTEN_BY), default=NOW
+        )
 
     def _became(self, entity: int, valid: Instant, upto: Instant) -> list[Fall]:
         if self.entity(entity).is_event:
@@ -845,13 +847,13 @@ class Facts:
 
     def _became_of_forgotten(self, entity: int, valid: Instant, forgot: int) -> list[Fall]:
         """Return the falls of an erased entity or an evicted node. An eviction counts only where the node was believed until then."""
-        fall = Fall(forgot, FORGETTING[self.verb(forgot)])
+        fall = Fall(forgot, FORGOTTEN_BY[self.verb(forgot)])
         if fall.word in NEVER_SO:
             return [fall]
         rows = [
             row
             for row in self.rows[entity]
-            if row.closed_by is not None and self.verb(row.closed_by) in FORGETTING
+            if row.closed_by is not None and self.verb(row.closed_by) in FORGOTTEN_BY
         ]
         if any(row.start <= valid < row.stop for row in rows):
             return [fall]

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from graphstore.ledger.branch_rows import TRUNK, LineNumbers
-from graphstore.ledger.chain import FORGETTING, UNDO, dumps
+from graphstore.ledger.chain import FORGOTTEN_BY, UNDO, dumps
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.deep_rows import follow_closed, follow_opened
 from graphstore.ledger.spreading import KnownFalls, Spreading, TouchedEntities
@@ -140,7 +140,7 @@ def _takes_back(head: Head) -> bool:
     """Return True if a line changes the meaning of earlier ones, so that known falls are no longer valid."""
     if head.get("kinds"):
         return True
-    return any(verb == UNDO or verb in FORGETTING for verb, *_ in head.get("ops", ()))
+    return any(verb == UNDO or verb in FORGOTTEN_BY for verb, *_ in head.get("ops", ()))
 
 
 class _LineChanges:
@@ -169,7 +169,7 @@ class _LineChanges:
         for verb, subject, *_ in head.get("ops", ()):
             if verb == "confirm":
                 found.itself.update(self._numbers([subject]))
-            elif verb in FORGETTING:
+            elif verb in FORGOTTEN_BY:
                 ids.add(subject)
             elif verb == UNDO:
                 self._note_undone(instant(subject))

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
+from graphstore.ledger.chain import DESCRIBING, FORGOTTEN_BY, RETRACTING, UNDO
 from graphstore.ledger.database import RowReader
 from graphstore.read.columns import Gap, Mark
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
@@ -229,7 +229,7 @@ class Index:
     def word(self, ent: int) -> str:
         """Return `evicted` or `erased` for a forgotten entity; empty for others."""
         op = self.gone.get(ent, -1)
-        return "" if op < 0 else FORGETTING[self.o_verb[op]]
+        return "" if op < 0 else FORGOTTEN_BY[self.o_verb[op]]
 
     def tombstone(self, ent: int) -> dict[str, Any]:
         """Return the tombstone that replaces the body of a forgotten thing."""

@@ -789,7 +789,12 @@ class GraphStore(Store):
         `trunk` or `branch`, one of the two for all, or a function of a conflict. With an undecided conflict nothing is written, and the result lists
         them all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
         """
-        reason = None if reason is None else text_of("reason", reason)
+        return self._merge(name, decide, None if reason is None else text_of("reason", reason))
+
+    def _merge(
+        self, name: str | Branch, decide: Decide, reason: str | None, *, needs_change: bool = False
+    ) -> Merge:
+        """Merge a branch. `needs_change`: write nothing, not even that it was merged, if the trunk has it all."""
         with self._by_itself("merge()"):
             record = self._found(name)
             line = self.on(record.name)
@@ -809,6 +814,8 @@ class GraphStore(Store):
             ).make_plan()
             if plan.undecided:
                 return findings.Merge(merged=False, conflicts=tuple(plan.conflicts))
+            if needs_change and plan.is_empty:
+                return findings.Merge(merged=True)
             with self._transact(None, None, reason) as work, self._core.on_working_set():
                 return carrying.Carrying(self._core, branch, work, plan, record.base).write()
 
@@ -841,14 +848,14 @@ class GraphStore(Store):
                 self.together(or_none=True),
             ):
                 branch, imported = self._import(chain, name, progress)
-                found = self.merge(branch, decide=decide, reason=reason)
-                still = [id for id, word in self._known_words(imported.forgotten_there).items() if not word]
+                found = self._merge(branch, decide, reason, needs_change=True)
+                still = self._still_here(imported.forgotten_there)
         except BaseException:
             for made in self._in_use.keys() - in_use:  # the branch was not made
                 self._in_use[made]._leave()
             raise
         return found.model_copy(
-            update={"branch": branch, "imported": imported.count, "forgotten_there": tuple(still)}
+            update={"branch": branch, "imported": imported.count, "forgotten_there": still}
         )
 
     def _import(
@@ -881,13 +888,11 @@ class GraphStore(Store):
         line._core.forget_found()
         return branch, imported
 
-    def _known_words(self, names: Iterable[str]) -> dict[str, str]:
-        """Return how those of some ids that this store knows were forgotten here: `evicted`, `erased` or empty."""
-        return {
-            name: word
-            for name in dict.fromkeys(names)
-            for word in retention.word_of(self._ledger.database, name)
-        }
+    def _still_here(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of some ids that the trunk knows and has not forgotten."""
+        trunk = self._evictable()
+        known = [name for name in dict.fromkeys(names) if trunk.number(name) is not None]
+        return tuple(name for name, word in self._chosen(known).items() if not word)
 
     def verify(self) -> Verification:
         """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""

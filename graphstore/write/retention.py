@@ -242,11 +242,6 @@ def words(database: RowReader, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def word_of(database: RowReader, name: str) -> list[str]:
-    """Return how a full id was forgotten, as `words` does; an empty list if no line knows it."""
-    return [row.word for row in Point(database, OPEN, OPEN).rows(FORGOTTEN_HOW, id=name)]
-
-
 def summed_before(database: RowReader, day: Instant) -> tuple[frozenset[Instant], Sums]:
     """Return the earlier transactions of the same day (UTC) that summed up evicted events, and the total of their sums."""
     point, found, sums = Point(database, OPEN, OPEN), set(), Sums()
