@@ -24,7 +24,7 @@ from graphstore.ledger.other_chains import (
     lines_of_branch,
     position_of,
 )
-from graphstore.values.period import Instant, instant, moment
+from graphstore.values.period import BEGINNING, Instant, instant, iso, moment
 
 Head = dict[str, Any]
 _DROPPED = ("prev", "body", "more", "request", "branches", "covers", "aliases", ORIGIN)
@@ -94,7 +94,7 @@ class ChainImport:
         self.count = 0
         self.first = tx
         [(self._rewritten,)] = ledger.database.rows(_REWRITTEN)
-        self._txs: dict[str, Instant] = {}  # tx there -> tx here
+        self._txs: dict[Instant, Instant] = {}  # tx there -> tx here
         self._origins: dict[str, Head] = {}  # of branches of the other store, the last seen so far
         self._gone: dict[str, str] = dict(ledger.database.rows(_GONE))
         erased = dumps([id for id, word in self._gone.items() if word == "erased"]).decode()
@@ -109,7 +109,7 @@ class ChainImport:
             self._origins[branch] = lines[-1].head.get(ORIGIN) or self._origins.get(branch, {})
             return
         tx, there = self._tx, lines[0].head["tx"]
-        self._txs[there] = tx
+        self._txs[instant(there)] = tx
         origin: Head = {"digest": lines[-1].digest, "tx": there, "rewritten": self._rewritten}
         merged = [
             name for line in lines for verb, name, *_ in line.head.get("branches", ()) if verb == "merge"
@@ -187,13 +187,19 @@ class ChainImport:
         return made
 
     def _instant_here(self, there: str) -> str:
-        """Return the tx on the branch of a transaction of the other store, as in a head. One of the common part has the same tx."""
-        found = self._txs.get(there)
+        """Return the tx on the branch of a transaction of the other store, as an `undo` names it. One of the common part has the same tx.
+
+        An `undo` that came there with a merge names a transaction of a branch, which is not here: then the answer is the tx of none.
+        """
+        tx, line = instant(there), self._line.line
+        if tx <= line.fork:
+            return there
+        found = self._txs.get(tx)
         if found is None:
-            low = self._line.line.number * SPAN
-            rows = self._ledger.database.rows(_RECORDED_AT, (low, low + SPAN, instant(there)))
-            found = rows[0][0] if rows else instant(there)
-        return dumps(moment(found)).decode().strip('"')
+            low = line.number * SPAN
+            rows = self._ledger.database.rows(_RECORDED_AT, (low, low + SPAN, tx))
+            found = rows[0][0] if rows else BEGINNING
+        return iso(found)
 
     def _without_gone(self, head: Head, bodies: Iterable[bytes]) -> tuple[Head, list[bytes]]:
         """Return a line without the contents and reasons of what is forgotten here. Its rows stay, so that the numbers of rows do."""

@@ -139,7 +139,7 @@ def _as_it_is(value: Any, check: Callable[[Any], Any]) -> Any:
 
 _Object = dict[str, Any]
 _BY_NAME: dict[str, Any] = {
-    **dict.fromkeys(("str", "datetime", "date", "Path", "PathLike", "Node", "Event", "Branch"), str),
+    **dict.fromkeys(("str", "datetime", "date", "Path", "PathLike", "Node", "Event", "Branch", "GraphStore"), str),
     **dict.fromkeys(("dict", *MODELS), _Object),
     **{name: _named(modules) for name, modules in FUNCTIONS.items()},
     "bool": bool,

@@ -31,12 +31,12 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = [
     "demo", "init", "token", "add-node", "revise", "amend", "supersede", "end", "retract", "undo", "link", "unlink", "record-event", "get", "links", "history",
     "what-superseded", "why", "effects", "walk", "path", "diff", "query", "sql", "over", "changes", "import", "export", "restore", "copy", "lake", "project", "verify", "compact", "rebuild", "stats",
-    "events", "record-message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "grounds", "shaky", "readers-of", "search", "fold", "trust", "languages",
+    "events", "record-message", "timeline", "trace", "evict", "erase", "forget", "retention", "review", "resolve", "sweep", "confirm", "grounds", "shaky", "readers-of", "search", "fold", "trust", "languages",
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "embedder", "reembed", "memory", "working", "context", "index",
-    "branch", "branches", "compare", "without", "merge", "pull", "delete-branch", "link-history",
+    "branch", "branches", "compare", "without", "merge", "merge-store", "bundle", "pull", "delete-branch", "link-history",
     "serve", "page", "mcp", "shell",
 ]  # fmt: skip
 

@@ -342,3 +342,29 @@ def test_what_is_no_other_store_is_refused(pair, tmp_path):
         ours.merge_store(tmp_path / "theirs.gs")
     with pytest.raises(InvalidError, match="branch"):
         ours.branch("plan").merge_store(tmp_path / "theirs.gs")
+
+
+# ---------------------------------------------------------------- lines of one store: pulled and merged in turns
+
+
+def test_a_branch_that_pulled_goes_on_from_what_it_took_over(tmp_path, clock):
+    with graphstore.open(tmp_path / "a.gs", clock=clock) as store:
+        store.add_node("fact", {"n": 0}, id="x", valid_from="2026-01-01")
+        event = store.record_event(
+            "error", "it broke", fingerprint="broke", occurred_at="2026-01-30"
+        ).event.id
+        branch = store.branch("try")
+        for number in range(1, 4):
+            store.revise("x", {"n": f"trunk {number}"})
+            store.record_event(
+                "error", "it broke", fingerprint="broke", occurred_at=f"2026-01-31T0{number}:00Z"
+            )
+            assert branch.pull().merged
+            branch.revise("x", {"n": f"branch {number}"})
+            assert store.merge("try").merged
+            assert {"n": f"branch {number}"} == store.node("x").content == branch.node("x").content
+        assert (4, 4) == (store.event(event).count, branch.event(event).count)
+        assert [f"{who} {n}" for n in range(1, 4) for who in ("trunk", "branch")] == [
+            each.content["n"] for each in store.versions("x")[1:]
+        ]
+        assert not store.verify().problems
