@@ -10,7 +10,7 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, DamageError, GraphStore, InvalidError, NotFoundError
-from tests.conftest import Clock, after, day
+from tests.conftest import Clock
 from tests.support import disk
 
 pytestmark = pytest.mark.in_process("merges folders of this machine")
