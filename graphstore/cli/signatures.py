@@ -22,7 +22,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "events.history_report": ("read", "view", "type:many since=7d related_to pattern limit:int timezone=UTC skip:int status:many origin agent:many every:bool"),
     "evict": ("write", "store", "before:time larger_than:int kinds:many keep_audit:bool=True ids:many reason"),
     "fold": ("write", "store", "members!:many --into! reason"),
-    "forget": ("write", "store", "who! names:many mentions:bool=False scope keep_audit:bool=True plan reason author"),
+    "forget": ("write", "store", "who! names:many mentions:bool scope keep_audit:bool=True plan reason author"),
     "gasoline.import_gasoline": ("write", "store", "path!:path"),
     "grounds": ("read", "view", "id!"),
     "history": ("read", "view", "id!"),
