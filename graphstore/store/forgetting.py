@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from graphstore.ledger.branch_ledger import branch_databases
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.chain import OF_LINKS, digest_of, dumps
+from graphstore.ledger.chain import OF_LINKS, OF_THE_STORE, digest_of, dumps
 from graphstore.ledger.scoped_rows import within
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point
@@ -326,6 +326,8 @@ class PersonFinder:
                     place,
                     line(f"{shown} by {row.author}", 120),
                 )
+            if row.verb in OF_THE_STORE and self._names.is_named(row.subject):
+                self._stays("names", "a branch, a snapshot or a kind has their name", row.subject)
             goes = row.subject in (links_of if row.verb in OF_LINKS else erased)
             if row.data is None or goes or not self._may_be_in(row.data):
                 continue
