@@ -49,7 +49,9 @@ def dumps(value: Any) -> bytes:
     """Return canonical JSON: sorted keys, no spaces, UTC as Z. Raises InvalidError for values that JSON cannot represent."""
     try:
         made = orjson.dumps(value, option=_CANONICAL)
-        return bytes(memoryview(made))  # `made` keeps a buffer of several KB, and bodies are held by the thousand
+        return bytes(
+            memoryview(made)
+        )  # `made` keeps a buffer of several KB, and bodies are held by the thousand
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidError(
             f"not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit numbers, true, false, null."

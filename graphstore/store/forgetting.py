@@ -18,7 +18,7 @@ from graphstore.read.points import Point
 from graphstore.values.event_fields import MESSAGE_TEXTS
 from graphstore.values.findings import ForgetGroup, Forgetting
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN
+from graphstore.values.period import OPEN, Instant, iso
 from graphstore.values.person_names import PersonNames
 from graphstore.values.text import described, line
 from graphstore.values.words import fold
@@ -85,6 +85,7 @@ class OperationSaid(NamedTuple):
     """One operation, with its reason and what else was given."""
 
     number: int
+    tx: Instant
     verb: str
     subject: str
     author: str | None
@@ -317,7 +318,7 @@ class PersonFinder:
             link.id for _, link in self._rows(SAID_OF_LINKS) if erased.keys() & {link.source, link.target}
         }
         for point, row in self._rows(SAID_BY_OPERATIONS):
-            place = f"operation {row.number}"
+            place = f"{iso(row.tx)} {row.verb} {row.subject}".strip()
             shown = f"{row.verb} {row.subject}".strip()
             if self._names.is_one(row.author):
                 self._stays(
