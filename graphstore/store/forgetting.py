@@ -133,7 +133,7 @@ class PersonFinder:
         self._points = [Point(database, OPEN, OPEN)]
         if self._is_whole:
             self._points += [Point(each, OPEN, OPEN) for each in branch_databases(database)]
-        self._names = PersonNames([request.who, *request.names])
+        self._given = self._names = PersonNames([request.who, *request.names])
         self._things: dict[str, HeldThing] = {}
         self._groups: dict[tuple[str, str], dict[str, str]] = {}
 
@@ -189,16 +189,16 @@ class PersonFinder:
         return {fold(part)[:3] for name in self._names.names for part in name.replace("@", " ").split()}
 
     def _further_names(self) -> list[str]:
-        """Return e-mail addresses, handles and ids that are recorded with a name of the person."""
+        """Return names, e-mail addresses, handles and ids that are recorded with one of the person's."""
         names, found = self._names, list[str]()
         for row, body in self._described():
             content = {**body, **(body.get("content") or {})}
-            is_subject = row.id == self._request.who or any(
-                names.is_one(content.get(each)) for each in _NAMING
+            # an address that was found may be shared with others: only one that was given leads to a name
+            is_given = row.id == self._request.who or any(
+                map(self._given.is_one, _values(content, _REACHING))
             )
-            if is_subject:
-                wanted = _REACHING | (_NAMING if row.id == self._request.who else frozenset())
-                found += [text for each in wanted & content.keys() for text in _texts(content[each])]
+            if is_given or any(map(names.is_one, _values(content, _NAMING))):
+                found += _values(content, _REACHING | (_NAMING if is_given else frozenset()))
             for text in _statements(row, body):
                 if names.is_about(text):
                     found += names.addresses_in(text)
@@ -244,7 +244,9 @@ class PersonFinder:
         if any(names.is_one(body.get(each)) for each in ("source", "agent")):
             return "from them"
         content = {**(body.get("metadata") or {}), **(body.get("content") or {})}
-        for each in sorted(_WHO & content.keys()):
+        called = _values(content, _NAMING)
+        is_called_otherwise = bool(called) and not any(map(names.is_one, called))
+        for each in sorted((_WHO - _REACHING if is_called_otherwise else _WHO) & content.keys()):
             if any(map(names.is_one, _texts(content[each]))):
                 return f"their name is its {each}"
         if any(map(names.is_one, body.get("tags") or ())):
@@ -391,9 +393,15 @@ def _statements(row: Said, body: Json) -> list[str]:
         return [str(body.get("description") or "")]
     content = body.get("content") or {}
     found = [body.get("text"), *(content.get(each) for each in _STATEMENTS)]
+    others = (value for name, value in content.items() if name not in _WHO)
     return [each for each in found if isinstance(each, str)] or [
-        each for each in content.values() if isinstance(each, str)
+        each for each in others if isinstance(each, str)
     ]
+
+
+def _values(content: Json, fields: Iterable[str]) -> list[str]:
+    """Return the texts of some fields."""
+    return [text for each in fields if each in content for text in _texts(content[each])]
 
 
 def _texts(value: Any) -> Iterable[str]:

@@ -104,6 +104,19 @@ def test_what_was_said_earlier_and_on_branches_is_found_too(told):
     assert "erased" == told.on("plan").inspect("would").node.standing
 
 
+def test_an_address_leads_to_the_person_and_a_shared_one_to_nobody_else(told):
+    told.add_node("person", {"name": "Bo Berg", "email": "a.novak@home.cz"}, id="p2")
+    found = told.forget("a.novak@home.cz")
+    assert {"anna novák", "bo berg"} <= {*found.names}  # it was given: both have it
+    found = told.forget("p1")
+    assert "p1" in found.ids and "p2" not in found.ids and "bo berg" not in found.names
+    assert "p2" in grouped(found.stays)["things"]
+
+
+def test_messages_lead_from_a_sender_to_the_name(told):
+    assert {"m1", "m2", "phone"} <= {*told.forget("u7").ids}
+
+
 def test_in_one_scope_the_others_stay(told):
     told.add_node("fact", {"says": "Anna Novák is here"}, id="here", scope="team/a")
     found = told.forget("Anna Novák", scope="team")
