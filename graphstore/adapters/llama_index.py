@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.graph_stores.types import (
     ChunkNode,
     EntityNode,
@@ -14,6 +15,9 @@ from llama_index.core.graph_stores.types import (
     PropertyGraphStore,
     Relation,
 )
+from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores import SimpleVectorStore
+from llama_index.core.vector_stores.types import VectorStoreQuery
 
 from graphstore.adapters import places
 from graphstore.errors import InvalidError
@@ -36,17 +40,26 @@ class LlamaGraphStore(places.AtCoordinate, PropertyGraphStore):
     """A graph for `PropertyGraphIndex(property_graph_store=…)`.
 
     An entity, or a chunk of text, is a node of kind `entity` with its name (or its text), its label and its properties as fields. A relation `WORKS_AT` is a
-    link of kind `works_at`, which is defined when it is first used. What is upserted again is a version, what is deleted has ended. Embeddings are not
-    kept: give the store an embedder, or the index a vector store. A relation of a node to itself raises InvalidError, as any link to itself.
+    link of kind `works_at`, which is defined when it is first used. What is upserted again is a version, what is deleted has ended. A relation of a node
+    to itself raises InvalidError, as any link to itself.
+
+    Embeddings are not kept. With `embed_model`, the model of the index, entities are embedded when a retriever first asks for the nearest, so an index of
+    what was recorded before finds it too. Without it, the index keeps what it embeds in a vector store of its own.
     """
 
     supports_structured_queries = True
-    supports_vector_queries = False
     _read_only = "a graph at a coordinate is read only. Ask the store's own adapter."
 
-    def __init__(self, store: Store, *, scope: str = "") -> None:
+    def __init__(self, store: Store, *, scope: str = "", embed_model: BaseEmbedding | None = None) -> None:
         self._use(store)
         self._scope = scope
+        self._embed_model = embed_model
+        self._vectors: dict[str, list[float]] = {}  # by the text of an entity
+
+    @property
+    def supports_vector_queries(self) -> bool:
+        """Return True if there is a model that embeds the entities."""
+        return self._embed_model is not None
 
     @property
     def client(self) -> Reader:
@@ -127,9 +140,25 @@ class LlamaGraphStore(places.AtCoordinate, PropertyGraphStore):
         ]
         return "\n".join(lines)
 
-    def vector_query(self, query: Any, **kwargs: Any) -> Any:
-        """Not here: the index asks its own vector store."""
-        raise NotImplementedError("a LlamaGraphStore keeps no embeddings. Give the index a vector_store.")
+    def vector_query(self, query: VectorStoreQuery, **kwargs: Any) -> tuple[list[LabelledNode], list[float]]:
+        """Return the entities nearest to a query, with their similarities. The first call embeds all entities.
+
+        Raises NotImplementedError without an `embed_model`.
+        """
+        if self._embed_model is None:
+            raise NotImplementedError("a LlamaGraphStore keeps no embeddings. Give it embed_model=, or the index a vector_store.")
+        entities = {node.id: node for node in map(_labelled, self._nodes()) if isinstance(node, EntityNode)}
+        new = [text for text in dict.fromkeys(map(str, entities.values())) if text not in self._vectors]
+        self._vectors |= zip(new, self._embed_model.get_text_embedding_batch(new), strict=True)
+        nearest = SimpleVectorStore()
+        nearest.add(
+            [
+                TextNode(id_=id, embedding=self._vectors[str(node)], metadata=node.properties)
+                for id, node in entities.items()
+            ]
+        )
+        found = nearest.query(query, **kwargs)
+        return [entities[id] for id in found.ids or ()], list(found.similarities or ())
 
     # ------------------------------------------------------------------ writing
 

@@ -60,6 +60,9 @@ FILES = "Calls may name files below it. [none]"
 HELD = "How long a transaction that a client holds open may wait for its next call. Others wait for it."
 IDLE = "End once nobody has been connected for so long. [never]"
 CACHE = "What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size."
+ISSUER = "Admit access tokens of this OAuth 2.1 issuer too. Only then is anything asked of it: its keys."
+RESOURCE = "The address of this server for its clients, for which the tokens of the issuer are. [where it listens]"
+SCOPE_CLAIM = "The claim with the scopes that such a token sees, a path or several. [it sees the whole store]"
 CONFIG = "A file in TOML: its table [serve] has what is not given here nor in the environment."
 
 
@@ -96,6 +99,9 @@ class ServeOptions:
     cache: Annotated[int, _setting("--cache", CACHE, "MB", min=1)] = 1024
     record_reads: RecordReads = False
     reads_days: ReadsDays = None
+    issuer: Annotated[str | None, _setting("--issuer", ISSUER, "URL")] = None
+    resource: Annotated[str | None, _setting("--resource", RESOURCE, "URL")] = None
+    scope_claim: Annotated[str | None, _setting("--scope-claim", SCOPE_CLAIM, "NAME")] = None
     log_level: Annotated[Level, _setting("--log-level", "info: a line for each request too.")] = Level.warning
     log_format: Annotated[Form, _setting("--log-format", "Of the lines on standard error.")] = Form.text
     config: Annotated[
@@ -131,6 +137,9 @@ def serve(options: ServeOptions) -> None:
                 files=options.files,
                 record_reads=options.record_reads,
                 reads_days=options.reads_days,
+                issuer=options.issuer,
+                resource=options.resource,
+                scope_claim=options.scope_claim,
             ),
             read_only=options.read_only,
             prepared=partial(_prepared, options=options, compressor=compressor),

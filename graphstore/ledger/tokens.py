@@ -19,7 +19,7 @@ from graphstore.errors import ConflictError, EngineError, InvalidError, NotFound
 from graphstore.ledger.files import open_plain, own_bytes, patiently, sync, write_all
 from graphstore.ledger.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, token_in
 
-__all__ = ["TOKEN", "Grant", "StoreTokens", "add", "grants", "kept", "revoke", "shown"]
+__all__ = ["TOKEN", "Grant", "StoreTokens", "add", "grants", "is_scope", "kept", "revoke", "shown"]
 
 Scope = Literal["read", "write", "metrics"]
 _LEAST = 16
@@ -126,7 +126,7 @@ def add(
         raise InvalidError(
             "a token with scopes is for what they hold. Give --rights write, or leave --scope out."
         )
-    if any(not scope or scope != scope.strip("/ ") or "//" in scope for scope in scopes):
+    if not all(map(is_scope, scopes)):
         raise InvalidError("a scope is a path such as team/a: not empty, and no '/' at its ends.")
     if days is not None and not 0 < days < 100_000:
         raise InvalidError(f"{days:g} days is no time. Give a number above 0.")
@@ -137,6 +137,11 @@ def add(
     expires = None if days is None else time.time() + days * 86_400
     _write(place, [*known, Grant(name, rights, scopes, expires, _hash(token.encode()), record_reads)])
     return token
+
+
+def is_scope(given: object) -> bool:
+    """Return True for the path of a scope: text that is not empty, without `/` at its ends or twice in a row."""
+    return isinstance(given, str) and bool(given) and given == given.strip("/ ") and "//" not in given
 
 
 def revoke(place: Path, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.remote import remote
 from graphstore.server.requests import Receive, Refused, Scope, Send
+from graphstore.values.doors import SIGNED
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
@@ -85,7 +86,17 @@ class Agents:
             raise Refused(
                 404, "agents are not served here. Install what it needs: pip install 'graphstore[mcp]'"
             )
+        if name := scope.get(SIGNED):
+            scope["user"] = _owner(name)
         await _until(stopping, app(scope, receive, send))
+
+
+def _owner(name: str) -> Any:
+    """Return the owner of a session in terms of the SDK, which then refuses the session to anybody else."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    return AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
 
 
 async def _until(stopping: asyncio.Event, answer: Awaitable[None]) -> None:

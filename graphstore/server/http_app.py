@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -80,6 +80,9 @@ from graphstore.store.store import GraphStore
 from graphstore.values.doors import DOOR, SIGNED, SIGNER, Signer, door_of
 from graphstore.values.period import TimeLike, instant, iso, moment
 
+if TYPE_CHECKING:
+    from graphstore.server.issuer import Issuer
+
 __all__ = ["Patience", "ServedStore", "ServerLimits", "app"]
 
 _log = logging.getLogger("graphstore")
@@ -98,6 +101,9 @@ _CLOUD_EVENTS = "cloud_events.cloud_events"
 _TABLES = ("nodes", "versions", "events", "links")
 _STREAMS = frozenset({"/changes", AGENTS})
 _LET_IN = 0.5  # seconds between two checks that a stream's token is still valid
+_NO_TOKEN = "no token. Send the header Authorization: Bearer TOKEN."
+_UNKNOWN_TOKEN = "that token is not known here. It is in the store's folder, where it was served first."
+_NARROW = ("insufficient_scope", "this token is for reading.")
 _OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/recipe", "/activity"})
 
 
@@ -112,6 +118,8 @@ class Exchange(NamedTuple):
     reader: Agent | None
     """The agent that is answered, if reads are recorded."""
     call: Call | None
+    challenge: tuple[tuple[bytes, bytes], ...] = ()
+    """The headers of a refusal that wants the right to write."""
 
     @property
     def method(self) -> str:
@@ -128,7 +136,9 @@ class Exchange(NamedTuple):
     def want_write(self, what: str) -> None:
         """Raise Refused (403) if the token only permits reading."""
         if self.rights != "write":
-            raise Refused(403, f"{what} wants the token for writing; this one is for reading.")
+            raise Refused(
+                403, f"{what} wants the token for writing; this one is for reading.", headers=self.challenge
+            )
 
 
 Handler = Callable[[Exchange], Awaitable[Response | None]]
@@ -184,10 +194,11 @@ class ServedStore:
         reads: ReadRecord | None = None,
         heads: Heads | None = None,
         pages: Sequence[BaseRoute] = (),
+        issuer: Issuer | None = None,
         lifespan: Any = None,
     ) -> None:
         self._reads = reads or ReadRecord(store)
-        self._store, self._tokens = store, tokens
+        self._store, self._tokens, self._issuer = store, tokens, issuer
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._files = files or CallFiles()
         self.router = Router([*self._routes(), *pages], redirect_slashes=False, lifespan=lifespan)
@@ -304,7 +315,7 @@ class ServedStore:
                 if origin is not None:
                     send = rules.with_cors(send, origin)
                 wants_methods = method == "OPTIONS" and path != AGENTS
-                rights, grant = ("", None) if wants_methods else self._let_in(path, headers)
+                rights, grant = ("", None) if wants_methods else await self._let_in(path, headers)
             except Refused:
                 if b"content-length" in headers or b"transfer-encoding" in headers:
                     await leave_unread(receive)
@@ -312,7 +323,9 @@ class ServedStore:
             if path in _STREAMS and method == "GET":
                 receive = self._while_let_in(path, headers, receive)
             reader = self._reads.reader(grant, rights)
-            await self._lead(Exchange(rights, headers, scope, receive, noting, reader, call), grant)
+            challenge = self._challenge(path, _NARROW) if rights == "read" else ()
+            exchange = Exchange(rights, headers, scope, receive, noting, reader, call, challenge)
+            await self._lead(exchange, grant)
         except HTTPException as error:
             found = _unrouted(error, method, path, headers, origin)
         except (Refused, GraphStoreError) as error:
@@ -351,17 +364,17 @@ class ServedStore:
         scope["exchange"], scope["app"] = exchange, served
         await served.router(scope, exchange.receive, exchange.send)
 
-    def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
-        """Return the rights of the caller (`read`, `write` or `metrics`; empty for a public path) and the grant of a named token."""
+    async def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
+        """Return the rights of the caller (`read`, `write` or `metrics`; empty for a public path) and the grant of a named token, or of one of an issuer."""
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
             return "write", None
-        if path in _OPEN:
+        if path in _OPEN or (self._issuer is not None and path in self._issuer.documents):
             return "", None
         authorization = headers.get(b"authorization")
         if authorization is None:
-            raise Refused(401, "no token. Send the header Authorization: Bearer TOKEN.")
+            raise Refused(401, _NO_TOKEN, headers=self._challenge(path))
         scheme, _, shown = authorization.partition(b" ")
         if scheme.lower() == b"bearer":
             scoped = self._tokens.scope(shown.strip())
@@ -370,11 +383,15 @@ class ServedStore:
             if scoped is not None:
                 return scoped, None
             grant = self._tokens.grant(shown.strip()) or self._lent.get(shown.strip())
+            if grant is None and self._issuer is not None and shown.count(b".") == 2:
+                grant = await self._issuer.grant(shown.strip().decode("latin-1"), path)
             if grant is not None:
                 return ("read" if grant.rights == "read" else "write"), grant
-        raise Refused(
-            401, "that token is not known here. It is in the store's folder, where it was served first."
-        )
+        raise Refused(401, _UNKNOWN_TOKEN, headers=self._challenge(path, ("invalid_token", _UNKNOWN_TOKEN)))
+
+    def _challenge(self, path: str, why: tuple[str, str] = ("", "")) -> tuple[tuple[bytes, bytes], ...]:
+        """Return the header that names where a client gets a token, and why it needs another one; nothing without an issuer."""
+        return () if self._issuer is None else self._issuer.challenge(path, *why)
 
     def _while_let_in(self, path: str, headers: Headers, receive: Receive) -> Receive:
         """Return a `receive` for a stream. It reports a disconnect when the token is revoked or expires."""
@@ -383,7 +400,7 @@ class ServedStore:
             asked = asyncio.ensure_future(receive())
             try:
                 while not (await asyncio.wait((asked,), timeout=_LET_IN))[0]:
-                    self._let_in(path, headers)
+                    await self._let_in(path, headers)
                 return asked.result()
             except Refused:
                 return {"type": "http.disconnect"}
@@ -748,13 +765,15 @@ def app(
     files: Path | None = None,
     record_reads: bool = False,
     reads_days: float | None = None,
+    issuer: Issuer | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
 ) -> ServedStore:
     """Return the ASGI app that serves a store, which it does not close.
 
     `tokens=None` permits everything to everyone: for tests, or where something else controls access. `hosts`, `origins`: those admitted besides this
     machine's own. `files`: the folder of paths in calls; without it no call may name a file. `record_reads`: record what each answer contained, for
-    `reads_days`; otherwise only for tokens made with `--record-reads`. `started`: a context that runs while the app serves.
+    `reads_days`; otherwise only for tokens made with `--record-reads`. `issuer`: whose access
+    tokens are admitted besides the tokens of the store. `started`: a context that runs while the app serves.
     """
 
     @contextlib.asynccontextmanager
@@ -775,6 +794,7 @@ def app(
         return HTMLResponse(page(document()), headers=_PAGE)
 
     pages = {**page_files.ENDPOINTS, "/openapi.json": openapi, "/docs": docs}
+    pages |= {} if issuer is None else {path: partial(_document, each) for path, each in issuer.documents.items()}
     compressed = [Middleware(GZipMiddleware)]
     served = ServedStore(
         store,
@@ -786,9 +806,14 @@ def app(
         files=CallFiles(files),
         reads=ReadRecord(store, every=record_reads, days=reads_days),
         pages=[Route(path, endpoint, middleware=compressed) for path, endpoint in pages.items()],
+        issuer=issuer,
         lifespan=life,
     )
     return served
+
+
+def _document(content: dict[str, Any], _: Request) -> JSONResponse:
+    return JSONResponse(content)
 
 
 def _call_at(path: str) -> Call | None:

@@ -28,7 +28,7 @@ _COMPRESSED_KINDS = (
 _HOUR = b"private, max-age=3600, immutable"
 _DAY = re.compile(r"\d{4}-\d\d")
 _ASKED = b"Authorization, Content-Type, If-Match, If-None-Match, Graphstore-Request, Graphstore-Again, Last-Event-ID"
-_SHOWN = b"ETag, Retry-After, Graphstore-Valid, Graphstore-Tx, Graphstore-Answer"
+_SHOWN = b"ETag, Retry-After, Graphstore-Valid, Graphstore-Tx, Graphstore-Answer, WWW-Authenticate"
 
 
 def other_method(method: str, path: str, allowed: Sequence[str]) -> Refused:

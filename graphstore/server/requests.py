@@ -77,7 +77,7 @@ class Refused(Exception):
         headers = self.headers
         if self.after is not None:
             headers = ((b"retry-after", str(self.after).encode()),)
-        if self.status == 401:
+        if self.status == 401 and not headers:
             headers = ((b"www-authenticate", b"Bearer"),)
         content = {"error": _WORDS.get(self.status, "InvalidError"), "message": str(self)}
         return Response(self.status, orjson.dumps(content), headers)

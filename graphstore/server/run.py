@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import graphstore
-from graphstore.errors import EngineError
+from graphstore.errors import EngineError, InvalidError
 from graphstore.ledger import server_file, tokens
 from graphstore.remote.calls import CALLS
 from graphstore.server import logs as log
@@ -34,6 +35,7 @@ from graphstore.values.doors import DOOR
 
 if TYPE_CHECKING:
     from graphstore.context.scheduler import Ticking
+    from graphstore.server.issuer import Issuer
 
 _log = logging.getLogger("graphstore")
 PORT = 7464
@@ -48,7 +50,8 @@ _FOLLOW = 0.25  # seconds between two reads of the journal by a reader
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Holds the settings of a server: its address, the admitted hosts and origins, the folder of calls' files, and the recording of reads."""
+    """Holds the settings of a server: its address, the admitted hosts and origins, the folder of calls' files, the recording of reads, and the
+    issuer of access tokens with the public address that they are for and the claim that names their scopes."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -59,10 +62,28 @@ class Listening:
     files: Path | None = None
     record_reads: bool = False
     reads_days: float | None = None
+    issuer: str | None = None
+    resource: str | None = None
+    scope_claim: str | None = None
 
     def names(self) -> tuple[str, ...]:
         """Return the host names under which clients may reach it."""
-        return (*self.hosts, self.host)
+        public = urlsplit(self.resource or "").hostname
+        return (*self.hosts, self.host, *([public] if public else []))
+
+    def trusted(self, url: str, read_only: bool) -> Issuer | None:
+        """Return the trusted issuer of access tokens for a server at `url`; None without one. Raise InvalidError if an option is invalid, or a package is missing."""
+        if self.issuer is None:
+            if self.resource or self.scope_claim:
+                raise InvalidError("--resource and --scope-claim are for the tokens of an issuer. Name it with --issuer URL.")
+            return None
+        try:
+            from graphstore.server.issuer import Issuer
+        except ImportError as error:
+            raise InvalidError(
+                f"an issuer needs {error.name}. Install it: pip install 'graphstore[oauth]'"
+            ) from None
+        return Issuer(self.issuer, self.resource or url, scope_claim=self.scope_claim, read_only=read_only)
 
     def admitting(self, read_only: bool = False) -> dict[str, Any]:
         """Return the settings as arguments of `app`."""
@@ -112,6 +133,7 @@ def serve(
         _report_takeover(folder, before)
         ticking = _ticking(stack, store, prepared)
         url = url_of(listening.host, sockets.getsockname()[1])
+        issuer = listening.trusted(url, read_only)
 
         @contextlib.asynccontextmanager
         async def beside(calling: Calling) -> AsyncIterator[None]:
@@ -125,10 +147,11 @@ def serve(
             others = follow_writers(calling) if read_only or store._place.shared else None
             end = None if idle is None else server.end_when_alone(idle)
             reached = None if ready is None else asyncio.to_thread(ready, url)
-            async with together([made.agents.run(), due, others, end, reached, _import_calls()]):
+            checked = None if issuer is None else _report_issuer(issuer, report)
+            async with together([made.agents.run(), due, others, end, reached, _import_calls(), checked]):
                 yield
 
-        made = app(store, tokens=tokens.kept(folder), started=beside, **listening.admitting(read_only))
+        made = app(store, tokens=tokens.kept(folder), started=beside, issuer=issuer, **listening.admitting(read_only))
         gc.freeze()  # opened objects live as long as the server: the collector need not scan them again
         gc.set_threshold(*_COLLECT)
         server = _Server(made, folder)
@@ -171,6 +194,13 @@ def _report_start(
     report(f"serving {named} on {url} (token in {folder / tokens.TOKEN})")
     if listening.host != "127.0.0.1":
         report(_reached(listening.host, int(url.rpartition(":")[2]), listening.hosts))
+
+
+async def _report_issuer(issuer: Issuer, report: Callable[[str], None]) -> None:
+    report(f"access tokens of {issuer.url} for {issuer.resource} are admitted")
+    if (failure := await issuer.unavailable()) is not None:
+        _log.warning("%s", failure)
+        report(f"note: {failure}. Its tokens are refused until it answers")
 
 
 def _report_takeover(folder: Path, before: dict[str, Any] | None) -> None:

@@ -115,38 +115,6 @@ refused = get_node.sync(client=client, id="nothing")
 assert isinstance(refused, Error) and refused.error == "NotFoundError", refused
 print("good")
 """
-TYPESCRIPT = """
-import type { components, paths } from "./api";
-
-type Body<P extends keyof paths> = paths[P] extends { post: { requestBody?: { content: { "application/json": infer B } } } } ? B : never;
-type Answer<P extends keyof paths> = paths[P] extends { post: { responses: { 200: { content: { "application/json": infer A } } } } } ? A : never;
-declare const process: { argv: string[]; exit(code: number): never };
-const [url, token] = process.argv.slice(2);
-
-async function ask<P extends keyof paths>(path: P, body: Body<P>): Promise<Answer<P>> {
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!answer.ok) throw new Error((await answer.json() as components["schemas"]["Error"]).error);
-  return await answer.json() as Answer<P>;
-}
-
-async function main() {
-  for (const id of ["old", "new"]) {
-    const made: components["schemas"]["Node"] = await ask("/add_node", { kind: "fact", content: { name: id }, id });
-    if (made.id !== id) throw new Error(made.id);
-  }
-  const links = await ask("/supersede", { old: "old", by: "new", reason: "moved" });
-  if (links[0].source !== "new" || links[0].target !== "old") throw new Error("links");
-  const nodes = await ask("/nodes", {});
-  if (nodes.map((node) => node.id).join() !== "new") throw new Error("nodes");
-  const refused = await ask("/node", { id: "nothing" }).then(() => "", (error) => error.message);
-  if (refused !== "NotFoundError") throw new Error(refused);
-  console.log("good");
-}
-
-main().catch((error) => { console.error(error); process.exit(1); });
-"""
-TOOLS = ("openapi-typescript@7.13.0", "typescript@5.9.3")
 
 
 def _run(*command: str | Path, cwd: Path, path: Path | None = None) -> str:
@@ -177,26 +145,3 @@ def test_a_python_client_made_by_strangers_works(written: Path) -> None:
     with _against(written) as (_, url):
         token = (written / "memory.gs/token").read_text().strip()
         assert "good\n" == _run(sys.executable, "try.py", url, token, cwd=written, path=written / "made")
-
-
-@pytest.mark.rest
-def test_a_typescript_client_made_by_strangers_works(written: Path) -> None:
-    _run("npm", "install", "--no-audit", "--no-fund", "--prefix", written, *TOOLS, cwd=written)
-    tools = written / "node_modules/.bin"
-    _run(tools / "openapi-typescript", "openapi.json", "-o", "api.d.ts", cwd=written)
-    (written / "try.ts").write_text(TYPESCRIPT)
-    _run(
-        tools / "tsc",
-        "--strict",
-        "--lib",
-        "es2022,dom",
-        "--target",
-        "es2022",
-        "--module",
-        "commonjs",
-        "try.ts",
-        cwd=written,
-    )
-    with _against(written) as (_, url):
-        token = (written / "memory.gs/token").read_text().strip()
-        assert "good\n" == _run("node", "try.js", url, token, cwd=written)
