@@ -18,7 +18,7 @@ TYPES   := types-linux types-win32 types-darwin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: $(TYPES) help demo test test-rest test-all durations test-ladybug test-http test-spark fuzz worlds releases schema lab mutants bench bench-large lint format release-check requirements references docs pictures page-pictures page-times notebook clean
+.PHONY: $(TYPES) help demo test test-rest test-all durations test-ladybug test-http test-spark frameworks typescript fuzz worlds releases schema lab mutants bench bench-large lint format release-check requirements references docs pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -48,6 +48,12 @@ test-http: $(VENV)/dev  ## the tests of the public methods, through a server of 
 
 test-spark: $(VENV)/dev $(VENV)/spark  ## the views of sql/ in Spark, by hand: it loads half a gigabyte from PyPI and needs Java 17
 	$(PYTEST) -n 0 tests/interchange/test_spark.py $(ARGS)
+
+frameworks: $(VENV)/dev  ## the adapters and examples whose frameworks CI does not install, each in an environment of its own, by hand: ARGS="google-adk strands crewai typescript"
+	$(BIN)/python tools/frameworks.py $(ARGS)
+
+typescript: $(VENV)/dev  ## build the TypeScript client and pack it, into build/typescript
+	$(BIN)/python tools/typescript_client.py $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what it wrote and compared
 	HYPOTHESIS_PROFILE=fuzz $(PYTEST) $(WORKERS) -m rest $(call with,SEEDS|seeds)
