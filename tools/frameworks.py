@@ -32,7 +32,9 @@ def python(name: str) -> None:
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
     pip = [own, "-m", "pip", "-qq", "--disable-pip-version-check", "install", "--upgrade"]
     subprocess.run([*pip, "--editable", f"{ROOT}[server,{','.join(extras)}]", *packages, *TESTS], check=True)
-    asked = [f"tests/adapters/test_frameworks_page.py::test_a_section_typed_runs_and_prints_what_it_shows[{section}]"]
+    asked = [
+        f"tests/adapters/test_frameworks_page.py::test_a_section_typed_runs_and_prints_what_it_shows[{section}]"
+    ]
     asked += [f"tests/adapters/test_{test}.py"] if test else []
     subprocess.run([own, "-m", "pytest", *asked], cwd=ROOT, check=True)
 

@@ -103,10 +103,14 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
         whole: bool = False,
     ) -> None:
         store, source = self._writable, _source(scope, session)
-        said = {_event_id(scope, session, each): each for each in events if each.content and each.content.parts}
+        said = {
+            _event_id(scope, session, each): each for each in events if each.content and each.content.parts
+        }
         with store.transaction(reason="google-adk"):
             for id, event in said.items():
-                entry = MemoryEntry(content=event.content, author=event.author, custom_metadata=dict(metadata or {}))
+                entry = MemoryEntry(
+                    content=event.content, author=event.author, custom_metadata=dict(metadata or {})
+                )
                 at = datetime.fromtimestamp(event.timestamp, UTC)
                 if not _is_known(store, id):
                     self._add(store, id, scope, entry, at, source)
@@ -114,7 +118,9 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
                 if node.id not in said:
                     places.remove(store, node, "not in the session any more")
 
-    def _add_memories(self, scope: str, memories: Iterable[MemoryEntry], metadata: Mapping[str, object]) -> None:
+    def _add_memories(
+        self, scope: str, memories: Iterable[MemoryEntry], metadata: Mapping[str, object]
+    ) -> None:
         store = self._writable
         with store.transaction(reason="google-adk"):
             for entry in memories:
@@ -125,7 +131,9 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
                 else:
                     self._add(store, id, scope, entry, _instant(entry.timestamp), _source(scope))
 
-    def _add(self, store: Store, id: str, scope: str, entry: MemoryEntry, at: datetime | None, source: str) -> None:
+    def _add(
+        self, store: Store, id: str, scope: str, entry: MemoryEntry, at: datetime | None, source: str
+    ) -> None:
         now = store.at.valid
         since = now if at is None else min(at, now)  # the clock of another machine may be ahead
         store.add_node(
@@ -196,5 +204,7 @@ def _instant(timestamp: str | None) -> datetime | None:
     try:
         at = datetime.fromisoformat(timestamp)
     except ValueError:
-        raise InvalidError(f"timestamp {timestamp!r} is not in ISO 8601. Give it as 2026-03-01T12:00:00Z.") from None
+        raise InvalidError(
+            f"timestamp {timestamp!r} is not in ISO 8601. Give it as 2026-03-01T12:00:00Z."
+        ) from None
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -146,7 +146,9 @@ class LlamaGraphStore(places.AtCoordinate, PropertyGraphStore):
         Raises NotImplementedError without an `embed_model`.
         """
         if self._embed_model is None:
-            raise NotImplementedError("a LlamaGraphStore keeps no embeddings. Give it embed_model=, or the index a vector_store.")
+            raise NotImplementedError(
+                "a LlamaGraphStore keeps no embeddings. Give it embed_model=, or the index a vector_store."
+            )
         entities = {node.id: node for node in map(_labelled, self._nodes()) if isinstance(node, EntityNode)}
         new = [text for text in dict.fromkeys(map(str, entities.values())) if text not in self._vectors]
         self._vectors |= zip(new, self._embed_model.get_text_embedding_batch(new), strict=True)

@@ -34,7 +34,9 @@ class StoreSessions(places.AtCoordinate, SessionRepository):
         """Record a new session."""
         if self.read_session(session.session_id) is not None:
             raise SessionException(f"Session {session.session_id} already exists")
-        self._put(SESSION, session.session_id, (), {**session.to_dict(), "session_type": session.session_type.value})
+        self._put(
+            SESSION, session.session_id, (), {**session.to_dict(), "session_type": session.session_type.value}
+        )
         return session
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
@@ -82,7 +84,9 @@ class StoreSessions(places.AtCoordinate, SessionRepository):
             raise SessionException(f"Agent {agent_id} in session {session_id} does not exist")
         beginning = self._id(MESSAGE, session_id, agent_id) + "/"
         nodes = self._reader.nodes(MESSAGE, scope=self._scope_of(session_id))
-        messages = [SessionMessage.from_dict(_content(each)) for each in nodes if each.id.startswith(beginning)]
+        messages = [
+            SessionMessage.from_dict(_content(each)) for each in nodes if each.id.startswith(beginning)
+        ]
         messages.sort(key=lambda each: each.message_id)
         return messages[offset : None if limit is None else offset + limit]
 
@@ -111,7 +115,9 @@ class StoreSessions(places.AtCoordinate, SessionRepository):
         node = places.found(self._reader, self._id(kind, session, *path), kind)
         return None if node is None else _content(node)
 
-    def _update(self, kind: str, session: str, path: tuple[str, ...], state: SessionAgent | SessionMessage) -> None:
+    def _update(
+        self, kind: str, session: str, path: tuple[str, ...], state: SessionAgent | SessionMessage
+    ) -> None:
         before = self._found(kind, session, *path)
         if before is None:
             raise SessionException(f"{kind} {'/'.join(path)} in session {session} does not exist")

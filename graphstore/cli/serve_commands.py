@@ -61,7 +61,9 @@ HELD = "How long a transaction that a client holds open may wait for its next ca
 IDLE = "End once nobody has been connected for so long. [never]"
 CACHE = "What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size."
 ISSUER = "Admit access tokens of this OAuth 2.1 issuer too. Only then is anything asked of it: its keys."
-RESOURCE = "The address of this server for its clients, for which the tokens of the issuer are. [where it listens]"
+RESOURCE = (
+    "The address of this server for its clients, for which the tokens of the issuer are. [where it listens]"
+)
 SCOPE_CLAIM = "The claim with the scopes that such a token sees, a path or several. [it sees the whole store]"
 CONFIG = "A file in TOML: its table [serve] has what is not given here nor in the environment."
 

@@ -794,7 +794,9 @@ def app(
         return HTMLResponse(page(document()), headers=_PAGE)
 
     pages = {**page_files.ENDPOINTS, "/openapi.json": openapi, "/docs": docs}
-    pages |= {} if issuer is None else {path: partial(_document, each) for path, each in issuer.documents.items()}
+    pages |= (
+        {} if issuer is None else {path: partial(_document, each) for path, each in issuer.documents.items()}
+    )
     compressed = [Middleware(GZipMiddleware)]
     served = ServedStore(
         store,

@@ -96,7 +96,9 @@ class Issuer:
         claims = await self._claims(token, path)
         name, given = str(claims["sub"]), claims.get("scope", claims.get("scp")) or ()
         if not (0 < len(name) <= _NAME_LENGTH and name.isprintable() and name == name.strip()):
-            raise self._invalid(path, f"the subject {name[:80]!r} is not a name of one line, up to {_NAME_LENGTH} characters")
+            raise self._invalid(
+                path, f"the subject {name[:80]!r} is not a name of one line, up to {_NAME_LENGTH} characters"
+            )
         names = given.split() if isinstance(given, str) else given
         if WRITE not in names and READ not in names:
             message = f"the token has the scopes {' '.join(map(str, names)) or '(none)'}. Ask {self.url} for {' or '.join(self._offered)}."
@@ -123,15 +125,21 @@ class Issuer:
             header = jwt.get_unverified_header(token)
             stated = jwt.decode(token, options={"verify_signature": False})
         except (jwt.PyJWTError, ValueError, RecursionError):
-            raise self._invalid(path, "that token is not known here, and is not a signed token (JWT)") from None
+            raise self._invalid(
+                path, "that token is not known here, and is not a signed token (JWT)"
+            ) from None
         algorithm = header.get("alg")
         if stated.get("iss") != self.url:
-            raise self._invalid(path, f"the token is of the issuer {stated.get('iss')!r}; this server trusts {self.url}")
+            raise self._invalid(
+                path, f"the token is of the issuer {stated.get('iss')!r}; this server trusts {self.url}"
+            )
         if algorithm not in ALGORITHMS:
             raise self._invalid(path, f"the token is signed by {algorithm!r}. Valid: {', '.join(ALGORITHMS)}")
         kind = header.get("typ")
         if (kind.lower() if isinstance(kind, str) else kind) not in _TYPES or "cnf" in stated:
-            raise self._invalid(path, f"the token is not a plain access token (typ {kind!r}, or bound to a key of its client)")
+            raise self._invalid(
+                path, f"the token is not a plain access token (typ {kind!r}, or bound to a key of its client)"
+            )
         audiences = [self.resource, self.resource + AGENTS] if path == AGENTS else [self.resource]
         for key in await self._keys.fitting(header.get("kid"), algorithm):
             try:
@@ -147,7 +155,10 @@ class Issuer:
                 continue
             except jwt.InvalidTokenError as error:
                 raise self._invalid(path, self._reason(error, stated, audiences[-1])) from None
-        raise self._invalid(path, f"no key that {self.url} publishes made the signature of the token (key {header.get('kid')!r})")
+        raise self._invalid(
+            path,
+            f"no key that {self.url} publishes made the signature of the token (key {header.get('kid')!r})",
+        )
 
     def _reason(self, error: jwt.InvalidTokenError, stated: Mapping[str, Any], audience: str) -> str:
         if isinstance(error, jwt.ExpiredSignatureError):
@@ -204,7 +215,9 @@ class IssuerKeys:
                     await self._ask()
         if time.monotonic() - self._read_at > _GRACE:
             raise Refused(
-                503, f"the keys of the issuer {self._issuer} cannot be read: {self._failure}", after=round(_PAUSE)
+                503,
+                f"the keys of the issuer {self._issuer} cannot be read: {self._failure}",
+                after=round(_PAUSE),
             )
 
     async def _ask(self) -> None:
@@ -249,7 +262,9 @@ def _published(issuer: str) -> list[dict[str, Any]]:
     else:
         raise InvalidError("; ".join(failures))
     if metadata.get("issuer") != issuer:
-        raise InvalidError(f"{place} is of the issuer {metadata.get('issuer')!r}. Give its name exactly: --issuer {metadata.get('issuer')}")
+        raise InvalidError(
+            f"{place} is of the issuer {metadata.get('issuer')!r}. Give its name exactly: --issuer {metadata.get('issuer')}"
+        )
     keys = _json(_address("jwks_uri", str(metadata.get("jwks_uri")), secure=True, query=True)).get("keys")
     if not isinstance(keys, list):
         raise InvalidError(f"{metadata['jwks_uri']} has no list of keys.")
@@ -269,10 +284,20 @@ def _address(name: str, url: str, *, secure: bool = False, query: bool = False) 
         is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         is_one = False
-    if not is_one or (parts.query and not query) or parts.fragment or parts.username is not None or url != url.strip():
-        raise InvalidError(f"{name} {url!r} is not the URL of one. Give it as https://HOST/PATH, without a query.")
+    if (
+        not is_one
+        or (parts.query and not query)
+        or parts.fragment
+        or parts.username is not None
+        or url != url.strip()
+    ):
+        raise InvalidError(
+            f"{name} {url!r} is not the URL of one. Give it as https://HOST/PATH, without a query."
+        )
     if secure and parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise InvalidError(f"{name} {url!r} is not encrypted: whoever answers for it lets anybody in. Give an https address.")
+        raise InvalidError(
+            f"{name} {url!r} is not encrypted: whoever answers for it lets anybody in. Give an https address."
+        )
     return url
 
 

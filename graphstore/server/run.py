@@ -75,8 +75,14 @@ class Listening:
         """Return the trusted issuer of access tokens for a server at `url`; None without one. Raise InvalidError if an option is invalid, or a package is missing."""
         if self.issuer is None:
             if self.resource or self.scope_claim:
-                raise InvalidError("--resource and --scope-claim are for the tokens of an issuer. Name it with --issuer URL.")
+                raise InvalidError(
+                    "--resource and --scope-claim are for the tokens of an issuer. Name it with --issuer URL."
+                )
             return None
+        if self.resource is None and not is_loopback(self.host):
+            raise InvalidError(
+                f"tokens are issued for an address, and {self.host} is not the one that clients use. Name that with --resource URL."
+            )
         try:
             from graphstore.server.issuer import Issuer
         except ImportError as error:
@@ -151,7 +157,9 @@ def serve(
             async with together([made.agents.run(), due, others, end, reached, _import_calls(), checked]):
                 yield
 
-        made = app(store, tokens=tokens.kept(folder), started=beside, issuer=issuer, **listening.admitting(read_only))
+        made = app(
+            store, tokens=tokens.kept(folder), started=beside, issuer=issuer, **listening.admitting(read_only)
+        )
         gc.freeze()  # opened objects live as long as the server: the collector need not scan them again
         gc.set_threshold(*_COLLECT)
         server = _Server(made, folder)

@@ -32,7 +32,8 @@ def content(text):
 
 def session(id, *texts, at, user="ana"):
     events = [
-        Event(id=f"{id}-{text}", author="user", content=content(text), timestamp=at.timestamp()) for text in texts
+        Event(id=f"{id}-{text}", author="user", content=content(text), timestamp=at.timestamp())
+        for text in texts
     ]
     return Session(id=id, app_name="travel", user_id=user, events=events)
 
@@ -56,9 +57,13 @@ def test_it_finds_what_the_memory_that_adk_ships_finds(store, clock):
                 await memory.add_session_to_memory(each)
         for whose in (ANA, BEN, {**ANA, "app_name": "other"}):
             for query in ("Lisbon", "gate", "seat loud", "nothing", "gate:seat", " "):
-                assert sorted(await found(ours, query, whose)) == sorted(await found(theirs, query, whose)), query
+                assert sorted(await found(ours, query, whose)) == sorted(await found(theirs, query, whose)), (
+                    query
+                )
         said[0].events.pop(1)
-        more = Event(id="more", author="user", content=content("Lisbon again"), timestamp=clock.now.timestamp())
+        more = Event(
+            id="more", author="user", content=content("Lisbon again"), timestamp=clock.now.timestamp()
+        )
         for memory in (ours, theirs):
             await memory.add_session_to_memory(said[0])
             for _ in range(2):
@@ -80,7 +85,9 @@ def test_a_memory_is_added_changed_and_deleted_by_its_id_and_the_past_stays(stor
         assert (first.id, first.author, first.custom_metadata) == ("seat-v1", "ana", {"app": "x", "n": 1})
         before = clock.now
         clock.move(days=1)
-        await memory.add_memory(**ANA, memories=[seat.model_copy(update={"content": content("an aisle seat")})])
+        await memory.add_memory(
+            **ANA, memories=[seat.model_copy(update={"content": content("an aisle seat")})]
+        )
         assert await found(memory, "seat") == ["an aisle seat"]
         await memory.delete_memory(**BEN, memory_id="seat-v1")
         await memory.delete_memory(**ANA, memory_id="unknown")
@@ -96,7 +103,9 @@ def test_a_memory_is_added_changed_and_deleted_by_its_id_and_the_past_stays(stor
             await past.delete_memories(**ANA)
 
     asyncio.run(story())
-    assert {node.scope for node in store.as_of(tx=clock.now - timedelta(hours=36)).nodes()} == {"team/travel/ana"}
+    assert {node.scope for node in store.as_of(tx=clock.now - timedelta(hours=36)).nodes()} == {
+        "team/travel/ana"
+    }
 
 
 def test_a_deleted_event_does_not_come_back_with_its_session(store, clock):
@@ -126,7 +135,9 @@ class Recalling(BaseLlm):
             call = FunctionCall(name="load_memory", args={"query": "seat"})
             yield LlmResponse(content=Content(role="model", parts=[Part(function_call=call)]))
         else:
-            yield LlmResponse(content=Content(role="model", parts=[Part(text=str(last.function_response.response))]))
+            yield LlmResponse(
+                content=Content(role="model", parts=[Part(text=str(last.function_response.response))])
+            )
 
 
 def test_an_agent_recalls_what_was_said_in_another_session(store, clock):

@@ -21,8 +21,13 @@ pytestmark = pytest.mark.served
 
 
 def message(number: int, text: str, **more: Any) -> SessionMessage:
-    said = {"role": "user", "content": [{"text": text}, {"image": {"format": "png", "source": {"bytes": b"\x00\xff"}}}]}
-    return SessionMessage(message=said, message_id=number, created_at="2026-03-01", updated_at="2026-03-01", **more)
+    said = {
+        "role": "user",
+        "content": [{"text": text}, {"image": {"format": "png", "source": {"bytes": b"\x00\xff"}}}],
+    }
+    return SessionMessage(
+        message=said, message_id=number, created_at="2026-03-01", updated_at="2026-03-01", **more
+    )
 
 
 def outcome(act: Any, *given: Any, **named: Any) -> Any:
@@ -56,16 +61,30 @@ def test_it_answers_as_the_files_that_strands_ships(store, tmp_path):
     for number in (0, 2, 1, 10, 9):
         same("create_message", "s-v1", "ana-v2", message(number, f"turn {number}"))
     same("create_message", "s-v1", "ben", message(0, "ben's own"))
-    same("update_message", "s-v1", "ana-v2", message(2, "turn 2", redact_message={"role": "user", "content": [{"text": "…"}]}))
+    same(
+        "update_message",
+        "s-v1",
+        "ana-v2",
+        message(2, "turn 2", redact_message={"role": "user", "content": [{"text": "…"}]}),
+    )
     assert same("update_message", "s-v1", "ana-v2", message(7, "none")) is SessionException
     same("update_agent", "s-v1", SessionAgent("ana-v2", {"n": 2}, {}, {}, **at))
     for asked in ({}, {"limit": 2}, {"offset": 1}, {"limit": 2, "offset": 3}, {"limit": 0}):
         same("list_messages", "s-v1", "ana-v2", **asked)
     assert [each.message_id for each in same("list_messages", "s-v1", "ana-v2")] == [0, 1, 2, 9, 10]
-    assert same("read_message", "s-v1", "ana-v2", 0).message["content"][1]["image"]["source"]["bytes"] == b"\x00\xff"
-    for name, given in (("read_agent", ("s-v1", "ana-v2")), ("read_agent", ("s-v1", "eve")), ("read_message", ("s-v1", "ben", 3))):
+    assert (
+        same("read_message", "s-v1", "ana-v2", 0).message["content"][1]["image"]["source"]["bytes"]
+        == b"\x00\xff"
+    )
+    for name, given in (
+        ("read_agent", ("s-v1", "ana-v2")),
+        ("read_agent", ("s-v1", "eve")),
+        ("read_message", ("s-v1", "ben", 3)),
+    ):
         same(name, *given)
-    assert {node.scope for node in store.nodes()} == {"s%2Dv1"} or {node.scope for node in store.nodes()} == {"s-v1"}
+    assert {node.scope for node in store.nodes()} == {"s%2Dv1"} or {node.scope for node in store.nodes()} == {
+        "s-v1"
+    }
 
 
 def test_a_team_of_agents_keeps_its_state(store):
@@ -114,6 +133,9 @@ def test_an_agent_goes_on_with_what_was_said_and_the_past_stays_readable(store, 
     assert "3 messages" in str(agent()("and now"))
 
     past = StoreSessions(store).as_of(valid=before)
-    assert (len(past.list_messages("s1", "ana")), len(StoreSessions(store).list_messages("s1", "ana"))) == (2, 4)
+    assert (len(past.list_messages("s1", "ana")), len(StoreSessions(store).list_messages("s1", "ana"))) == (
+        2,
+        4,
+    )
     with pytest.raises(InvalidError, match="read only"):
         past.create_message("s1", "ana", message(9, "no"))
