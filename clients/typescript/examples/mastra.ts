@@ -17,9 +17,10 @@ export function memoryTools(store: Graphstore) {
       description: "Say what took the place of a thing, and why.",
       inputSchema: z.object({ id: z.string() }),
       outputSchema: z.object({ current: z.array(z.string()) }),
-      execute: async ({ id }) => ({
-        current: (await store.call("what_superseded", { id })).current.map((node) => node.id),
-      }),
+      execute: async ({ id }) => {
+        const found = await store.call("what_superseded", { id }); // of a link it is another answer
+        return { current: "current" in found ? found.current.map((node) => node.id) : [] };
+      },
     }),
   };
 }
