@@ -82,7 +82,7 @@ class StoreSessions(places.AtCoordinate, SessionRepository):
         """Return the messages of an agent in their order."""
         if self._found(AGENT, session_id, agent_id) is None:
             raise SessionException(f"Agent {agent_id} in session {session_id} does not exist")
-        beginning = self._id(MESSAGE, session_id, agent_id) + "/"
+        beginning = self._id(MESSAGE, session_id, agent_id, "")
         nodes = self._reader.nodes(MESSAGE, scope=self._scope_of(session_id))
         messages = [
             SessionMessage.from_dict(_content(each)) for each in nodes if each.id.startswith(beginning)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from zlib import crc32
 
 import pytest
 
 pytest.importorskip("llama_index.core.graph_stores", reason="the package llama-index-core is not installed")
 
+from llama_index.core import Document, PropertyGraphIndex
+from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.graph_stores import SimplePropertyGraphStore
 from llama_index.core.graph_stores.types import ChunkNode, EntityNode, Relation
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
 
 from graphstore import InvalidError
 from graphstore.adapters.llama_index import LlamaGraphStore
@@ -142,3 +148,103 @@ def test_scopes_keep_apart_and_a_relation_to_itself_is_refused(store):
     assert other.get() == [] and len(one.get()) == 1
     with pytest.raises(InvalidError, match="itself"):
         one.upsert_relations([relation("Ana", "KNOWS", "Ana")])
+
+
+class Words(BaseEmbedding):
+    """Embeds a text by its words: texts with the same words are near. Counts what it embeds."""
+
+    asked: list[str] = []
+
+    def _get_text_embedding(self, text):
+        self.asked.append(text)
+        vector = [0.0] * 256
+        for word in re.findall(r"\w+", text.lower()):
+            vector[crc32(word.encode()) % 256] += 1
+        return vector
+
+    _get_query_embedding = _get_text_embedding
+
+    async def _aget_query_embedding(self, query):
+        return self._get_text_embedding(query)
+
+
+class Extracting(CustomLLM):
+    """Finds a triplet in each line `A | is | B` of a text, and knows no synonyms."""
+
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    def complete(self, prompt, formatted=False, **_):
+        lines = re.findall(r"(\w+) \| (\w+) \| (\w+)", prompt)
+        return CompletionResponse(text="\n".join(f"({', '.join(line)})" for line in lines) or "^")
+
+    def stream_complete(self, prompt, formatted=False, **_):
+        raise NotImplementedError
+
+
+def index_of(graph, *texts):
+    documents = [Document(text=text, id_=f"document {number}") for number, text in enumerate(texts)]
+    return PropertyGraphIndex.from_documents(
+        documents, property_graph_store=graph, embed_model=Words(), llm=Extracting()
+    )
+
+
+def existing(graph):
+    return PropertyGraphIndex.from_existing(graph, embed_model=Words(), llm=Extracting())
+
+
+def retrieved(index, question):
+    """What the retriever that an index gives by itself finds: the relations, and the texts around them."""
+    relations = [each.text for each in index.as_retriever(include_text=False).retrieve(question)]
+    texts = [each.text for each in index.as_retriever().retrieve(question)]
+    return sorted(relations), [sorted(text.splitlines()) for text in texts]
+
+
+@pytest.mark.rest
+def test_the_default_retriever_finds_what_was_indexed_as_in_the_graph_that_llama_index_ships(store):
+    texts = "Ana | leads | Acme\nAcme | makes | Pumps", "Ben | paints | Boats"
+    model = Words()
+    graphs = [SimplePropertyGraphStore(), LlamaGraphStore(store, scope="a")]
+    theirs, alone = (index_of(graph, *texts) for graph in graphs)
+    with_model = index_of(LlamaGraphStore(store, scope="b", embed_model=model), *texts)
+    opened_again = existing(LlamaGraphStore(store, scope="b", embed_model=Words()))
+
+    for question in ("what does acme make", "boats", "who is ana"):
+        wanted = retrieved(theirs, question)
+        assert wanted[0], question
+        for index in (alone, with_model, opened_again):
+            assert retrieved(index, question) == wanted
+    assert sorted(text.split()[0] for text in model.asked) == [
+        "Acme", "Ana", "Ben", "Boats", "Pumps", "document", "document",
+    ]  # each entity once  # fmt: skip
+    alone.insert(Document(text="Cleo | sails | Boats"))
+    assert "Cleo -> Sails -> Boats" in retrieved(alone, "cleo")[0]
+
+
+def test_the_nearest_entities_are_found_at_a_coordinate_with_filters(store, clock):
+    graph = LlamaGraphStore(store, embed_model=Words())
+    rome, oslo = (
+        EntityNode(name=name, label="CITY", properties={"n": n}) for n, name in enumerate(("Rome", "Oslo"))
+    )
+    graph.upsert_nodes([rome, oslo, ChunkNode(text="Oslo", id_="c1")])
+    before = clock.now
+    clock.move(days=1)
+    graph.delete(ids=["Oslo"])
+
+    def near(graph, text, **more):
+        query = VectorStoreQuery(
+            query_embedding=Words().get_query_embedding(text), similarity_top_k=1, **more
+        )
+        nodes, scores = graph.vector_query(query)
+        assert len(nodes) == len(scores)
+        return [node.id for node in nodes]
+
+    assert near(graph, "oslo") == ["Rome"]
+    past = graph.as_of(valid=before)
+    assert near(past, "oslo n 1") == ["Oslo"]
+    only = MetadataFilters(filters=[MetadataFilter(key="n", value=0)])
+    assert near(past, "oslo n 1", filters=only) == ["Rome"]
+    assert not LlamaGraphStore(store).supports_vector_queries
+    with pytest.raises(NotImplementedError, match="embed_model"):
+        LlamaGraphStore(store).vector_query(VectorStoreQuery(query_embedding=[1.0]))
