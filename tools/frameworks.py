@@ -18,7 +18,7 @@ TESTS = ("pytest>=8.3,<10", "hypothesis>=6.100")
 PYTHON = {
     "google-adk": (("google-adk",), (), "google_adk", "Google ADK"),
     "strands": (("strands", "mcp"), (), "strands", "Strands Agents"),
-    "crewai": (("mcp",), ("crewai>=1.15,<2",), None, "CrewAI"),
+    "crewai": (("mcp",), ("crewai>=1.15,<2",), "crewai", "CrewAI"),
 }
 """By name: extras of the package, other packages, the test of the adapter, and the section of docs/frameworks.md."""
 
@@ -35,7 +35,7 @@ def python(name: str) -> None:
     asked = [
         f"tests/adapters/test_frameworks_page.py::test_a_section_typed_runs_and_prints_what_it_shows[{section}]"
     ]
-    asked += [f"tests/adapters/test_{test}.py"] if test else []
+    asked.append(f"tests/adapters/test_{test}.py")
     subprocess.run([own, "-m", "pytest", *asked], cwd=ROOT, check=True)
 
 

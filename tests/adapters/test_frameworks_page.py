@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,7 @@ def test_every_section_has_its_package():
 )
 def test_a_section_typed_runs_and_prints_what_it_shows(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     pytest.importorskip(PACKAGES[name], reason=f"the package of {name} is not installed")
     [typed] = re.findall(r"^```pycon\n(.*?)^```$", SECTIONS[name], re.DOTALL | re.MULTILINE)
     wrong: list[str] = []
