@@ -198,7 +198,8 @@ class ServedStore:
         lifespan: Any = None,
     ) -> None:
         self._reads = reads or ReadRecord(store)
-        self._store, self._tokens, self._issuer = store, tokens, issuer
+        self._store, self._tokens = store, tokens
+        self.issuer = issuer
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._files = files or CallFiles()
         self.router = Router([*self._routes(), *pages], redirect_slashes=False, lifespan=lifespan)
@@ -370,7 +371,7 @@ class ServedStore:
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
             return "write", None
-        if path in _OPEN or (self._issuer is not None and path in self._issuer.documents):
+        if path in _OPEN or (self.issuer is not None and path in self.issuer.documents):
             return "", None
         authorization = headers.get(b"authorization")
         if authorization is None:
@@ -383,15 +384,15 @@ class ServedStore:
             if scoped is not None:
                 return scoped, None
             grant = self._tokens.grant(shown.strip()) or self._lent.get(shown.strip())
-            if grant is None and self._issuer is not None and shown.count(b".") == 2:
-                grant = await self._issuer.grant(shown.strip().decode("latin-1"), path)
+            if grant is None and self.issuer is not None and shown.count(b".") == 2:
+                grant = await self.issuer.grant(shown.strip().decode("latin-1"), path)
             if grant is not None:
                 return ("read" if grant.rights == "read" else "write"), grant
         raise Refused(401, _UNKNOWN_TOKEN, headers=self._challenge(path, ("invalid_token", _UNKNOWN_TOKEN)))
 
     def _challenge(self, path: str, why: tuple[str, str] = ("", "")) -> tuple[tuple[bytes, bytes], ...]:
         """Return the header that names where a client gets a token, and why it needs another one; nothing without an issuer."""
-        return () if self._issuer is None else self._issuer.challenge(path, *why)
+        return () if self.issuer is None else self.issuer.challenge(path, *why)
 
     def _while_let_in(self, path: str, headers: Headers, receive: Receive) -> Receive:
         """Return a `receive` for a stream. It reports a disconnect when the token is revoked or expires."""

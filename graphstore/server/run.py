@@ -91,9 +91,10 @@ class Listening:
             ) from None
         return Issuer(self.issuer, self.resource or url, scope_claim=self.scope_claim, read_only=read_only)
 
-    def admitting(self, read_only: bool = False) -> dict[str, Any]:
-        """Return the settings as arguments of `app`."""
+    def admitting(self, url: str, read_only: bool = False) -> dict[str, Any]:
+        """Return the settings as arguments of `app` for a server at `url`."""
         return {
+            "issuer": self.trusted(url, read_only),
             "read_only": read_only,
             "limits": self.limits,
             "patience": self.patience,
@@ -139,7 +140,6 @@ def serve(
         _report_takeover(folder, before)
         ticking = _ticking(stack, store, prepared)
         url = url_of(listening.host, sockets.getsockname()[1])
-        issuer = listening.trusted(url, read_only)
 
         @contextlib.asynccontextmanager
         async def beside(calling: Calling) -> AsyncIterator[None]:
@@ -153,13 +153,11 @@ def serve(
             others = follow_writers(calling) if read_only or store._place.shared else None
             end = None if idle is None else server.end_when_alone(idle)
             reached = None if ready is None else asyncio.to_thread(ready, url)
-            checked = None if issuer is None else _report_issuer(issuer, report)
-            async with together([made.agents.run(), due, others, end, reached, _import_calls(), checked]):
+            issuer = _report_issuer(made.issuer, report)
+            async with together([made.agents.run(), due, others, end, reached, _import_calls(), issuer]):
                 yield
 
-        made = app(
-            store, tokens=tokens.kept(folder), started=beside, issuer=issuer, **listening.admitting(read_only)
-        )
+        made = app(store, tokens=tokens.kept(folder), started=beside, **listening.admitting(url, read_only))
         gc.freeze()  # opened objects live as long as the server: the collector need not scan them again
         gc.set_threshold(*_COLLECT)
         server = _Server(made, folder)
@@ -204,7 +202,10 @@ def _report_start(
         report(_reached(listening.host, int(url.rpartition(":")[2]), listening.hosts))
 
 
-async def _report_issuer(issuer: Issuer, report: Callable[[str], None]) -> None:
+async def _report_issuer(issuer: Issuer | None, report: Callable[[str], None]) -> None:
+    """Report the trusted issuer, and why its keys cannot be read."""
+    if issuer is None:
+        return
     report(f"access tokens of {issuer.url} for {issuer.resource} are admitted")
     if (failure := await issuer.unavailable()) is not None:
         _log.warning("%s", failure)
