@@ -80,7 +80,8 @@ class ServerLimits:
 
     `stranger`: the longest silence of a connection without a token; `strangers`: the most such connections of one address. `streams`, `exports`: the
     most per token; `export`: the longest duration of one. `stalled`: the longest time that its client reads nothing; `room`: the space it leaves on the
-    disk. `behind`: the longest wait of a read for its client's writes elsewhere. `cache`: the memory that graphs and tables for Cypher may keep.
+    disk. `behind`: the longest wait of a read for its client's writes elsewhere. `parts`: how many parts of the store, for tokens with scopes, stay open
+    when nobody uses them. `cache`: the memory that graphs and tables for Cypher may keep.
     """
 
     body: int = 32 << 20
@@ -102,6 +103,7 @@ class ServerLimits:
     stalled: float = 30.0
     room: int = 64 << 20
     behind: float = 5.0
+    parts: int = 128
     cache: int = 1 << 30
 
 

@@ -219,7 +219,11 @@ class ServedStore:
         self._lent: dict[bytes, Grant] = {}  # tokens by which agents behind a token with scopes write
         self._parts: dict[tuple[str, ...], ServedStore] = {}  # by scopes: the server for what such tokens see
         self._turns: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._opened = contextlib.AsyncExitStack()
+        self._closings: set[asyncio.Future[None]] = set()  # of parts that nobody uses any more
+        self.users = 0
+        """The number of requests that this part of a store is answering."""
+        self.closing = contextlib.AsyncExitStack()
+        """Closes this part of a store."""
 
     def _routes(self) -> list[BaseRoute]:
         endpoint = partial(Endpoint, self)
@@ -257,8 +261,8 @@ class ServedStore:
         finally:
             watching.cancel()
             self.end()
-            self._parts.clear()
-            await self._opened.aclose()
+            parts, self._parts = self._parts, {}
+            await asyncio.gather(*self._closings, *(part.closing.aclose() for part in parts.values()))
             calling, self.calling = self.calling, None
             await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
 
@@ -361,9 +365,12 @@ class ServedStore:
         if exchange.method == "POST":
             DOOR.set(_door_of(exchange))
             SIGNER.set(Signer(grant.name, exchange.asked().author) if grant and grant.name else None)
-        served = self if grant is None or is_of_all else await self._within(grant, exchange.path)
-        scope["exchange"], scope["app"] = exchange, served
-        await served.router(scope, exchange.receive, exchange.send)
+        async with contextlib.AsyncExitStack() as stack:
+            served = self
+            if grant is not None and not is_of_all:
+                served = await stack.enter_async_context(self._within(grant, exchange.path))
+            scope["exchange"], scope["app"] = exchange, served
+            await served.router(scope, exchange.receive, exchange.send)
 
     async def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
         """Return the rights of the caller (`read`, `write` or `metrics`; empty for a public path) and the grant of a named token, or of one of an issuer."""
@@ -410,22 +417,34 @@ class ServedStore:
 
         return received
 
-    async def _within(self, grant: Grant, path: str) -> ServedStore:
-        """Return the server for the part of the store that a token with scopes sees. Raise Refused (403) for calls on the whole store."""
+    @contextlib.asynccontextmanager
+    async def _within(self, grant: Grant, path: str) -> AsyncIterator[ServedStore]:
+        """Yield the server for the part of the store that a token with scopes sees. Raise Refused (403) for calls on the whole store."""
         if path in _OVER_EVERYTHING:
             raise Refused(403, f"{path[1:]} is of the whole store. It wants a token without scopes.")
         scopes = tuple(sorted(set(grant.scopes)))
         async with self._turns[scopes]:
-            if scopes not in self._parts:
-                self._parts[scopes] = await self._part_of(scopes)
-            return self._parts[scopes]
+            part = self._parts.pop(scopes, None) or await self._part_of(scopes)
+            self._parts[scopes] = part  # the last is the one used latest
+        part.users += 1
+        try:
+            yield part
+        finally:
+            part.users -= 1
+            self._close_unused()
+
+    def _close_unused(self) -> None:
+        """Close the parts that were not used for longest, while there are too many."""
+        unused = [scopes for scopes, part in self._parts.items() if not part.users]
+        for scopes in unused[: max(0, len(self._parts) - self._limits.parts)]:
+            closing = asyncio.ensure_future(self._parts.pop(scopes).closing.aclose())
+            self._closings.add(closing)
+            closing.add_done_callback(self._closings.discard)
 
     async def _part_of(self, scopes: tuple[str, ...]) -> ServedStore:
         """Open a read-only server for the part of the store that the scopes contain. It shares the connections of this one."""
         store = await asyncio.to_thread(ScopedStore, self._store, scopes)
-        self._opened.callback(store.close)
         token = secrets.token_urlsafe(32)
-        self._lent = {one: grant for one, grant in self._lent.items() if grant.scopes != scopes}
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")
         made = ServedStore(
             store,
@@ -437,12 +456,16 @@ class ServedStore:
             reads=self._reads.within(store),
             heads=self.heads,
         )
-        calling = await self._opened.enter_async_context(made.open())
+        made.closing.callback(store.close)
+        made.closing.callback(self._lent.pop, token.encode(), None)
+        calling = await made.closing.enter_async_context(made.open())
         calling.scoped = ScopedWrites(self._calling(), store, scopes)
-        self._calling().followers.append(calling.news)
+        followers = self._calling().followers
+        followers.append(calling.news)
+        made.closing.callback(followers.remove, calling.news)
         if self.agents is not None:
             made.agents = self.agents.to(store, token)
-            self._opened.callback(asyncio.ensure_future(made.agents.run()).cancel)
+            made.closing.callback(asyncio.ensure_future(made.agents.run()).cancel)
         return made
 
     async def _called(self, exchange: Exchange) -> Response | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import pytest
 
 from graphstore import GraphStore, InvalidError
 from graphstore.server import issuer as trusting
+from graphstore.server.dispatch import ServerLimits
 from graphstore.server.issuer import READ, WELL_KNOWN, WRITE, Issuer
 from tests.support.issuer import LocalIssuer, local_issuer
 from tests.support.served import TOKENS, Wire, fact, serve_in_process, serve_in_thread
@@ -237,6 +239,23 @@ def test_a_claim_names_the_scopes_that_a_token_sees(disk_store: GraphStore) -> N
             ana = Wire(url, issuer.token(RESOURCE, teams=["team/a"]))
             made = ana.post("/add_node", {"kind": "fact", "content": {"says": "tea"}})
             assert (made["scope"], made["author"]) == ("team/a", "ana")
+
+
+def test_what_many_people_used_is_closed_again(disk_store: GraphStore) -> None:
+    with local_issuer(kind="ES256") as issuer:
+        trusted = Issuer(issuer.url, RESOURCE, scope_claim="sub")
+        before = threading.active_count()
+        with serve_in_thread(disk_store, issuer=trusted, limits=ServerLimits(parts=2)) as url:
+            for number in [*range(12), 0, 11, 5]:
+                person = Wire(url, issuer.token(RESOURCE, sub=f"person-{number}"))
+                made = person.post("/add_node", {"kind": "fact", "content": {"says": "mine"}})
+                assert made["id"] in [node["id"] for node in person.get("/nodes")]
+                person.close()
+            until = time.monotonic() + 20
+            while threading.active_count() > before + 14 and time.monotonic() < until:
+                time.sleep(0.02)
+            assert threading.active_count() <= before + 14
+    assert len(disk_store.nodes()) == 15
 
 
 @pytest.mark.parametrize(
