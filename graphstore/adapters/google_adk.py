@@ -107,16 +107,15 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
             _event_id(scope, session, each): each for each in events if each.content and each.content.parts
         }
         with store.transaction(reason="google-adk"):
+            standing = {node.id: node for node in self._nodes(scope, source)}
             for id, event in said.items():
-                entry = MemoryEntry(
-                    content=event.content, author=event.author, custom_metadata=dict(metadata or {})
-                )
-                at = datetime.fromtimestamp(event.timestamp, UTC)
-                if not _is_known(store, id):
-                    self._add(store, id, scope, entry, at, source)
-            for node in self._nodes(scope, source) if whole else ():
-                if node.id not in said:
-                    places.remove(store, node, "not in the session any more")
+                if id not in standing and not _is_known(store, id):
+                    entry = MemoryEntry(
+                        content=event.content, author=event.author, custom_metadata=dict(metadata or {})
+                    )
+                    self._add(store, id, scope, entry, datetime.fromtimestamp(event.timestamp, UTC), source)
+            for id in standing.keys() - said.keys() if whole else ():
+                places.remove(store, standing[id], "not in the session any more")
 
     def _add_memories(
         self, scope: str, memories: Iterable[MemoryEntry], metadata: Mapping[str, object]

@@ -32,6 +32,7 @@ _GRACE = 3600.0  # seconds for which keys are used while the issuer does not ans
 _PAUSE = 5.0  # least seconds between two requests to the issuer
 _TIMEOUT = 5.0  # seconds that the issuer has to answer
 _NAME_LENGTH = 255
+_MESSAGE_LENGTH = 500  # characters of a refusal, which quotes what the token says
 
 Header = tuple[tuple[bytes, bytes], ...]
 
@@ -99,9 +100,9 @@ class Issuer:
             raise self._invalid(
                 path, f"the subject {name[:80]!r} is not a name of one line, up to {_NAME_LENGTH} characters"
             )
-        names = given.split() if isinstance(given, str) else given
+        names = given.split() if isinstance(given, str) else given if isinstance(given, list) else []
         if WRITE not in names and READ not in names:
-            message = f"the token has the scopes {' '.join(map(str, names)) or '(none)'}. Ask {self.url} for {' or '.join(self._offered)}."
+            message = f"the token has the OAuth scopes {names!r:.200}. Ask {self.url} for {' or '.join(self._offered)}."
             raise Refused(403, message, headers=self.challenge(path, "insufficient_scope", message))
         rights = "write" if WRITE in names else "read"
         return Grant(name, rights, self._scopes(claims), float(claims["exp"]), "")
@@ -162,7 +163,7 @@ class Issuer:
 
     def _reason(self, error: jwt.InvalidTokenError, stated: Mapping[str, Any], audience: str) -> str:
         if isinstance(error, jwt.ExpiredSignatureError):
-            return f"the token expired {time.time() - stated['exp']:.0f} seconds ago. Get another one from {self.url}"
+            return f"the token expired {time.time() - float(stated['exp']):.0f} seconds ago. Get another one from {self.url}"
         if isinstance(error, jwt.InvalidAudienceError):
             return f"the token is for {stated.get('aud')!r}; this is {audience}. Ask {self.url} for a token with resource={audience}"
         if isinstance(error, jwt.ImmatureSignatureError):
@@ -170,7 +171,7 @@ class Issuer:
         return f"the token is not valid: {error}"
 
     def _invalid(self, path: str, message: str) -> Refused:
-        message += "."
+        message = f"{message[:_MESSAGE_LENGTH]}."
         return Refused(401, message, headers=self.challenge(path, "invalid_token", message))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -111,6 +112,8 @@ def test_an_audience_is_the_server_or_the_path_of_agents_alone(served: Served) -
         ({"nbf": time.time() + 3600}, "clocks"),
         ({"iss": "https://other.example"}, "other.example"),
         ({"iss": None}, "None"),
+        ({"iss": "x" * 9000}, "issuer"),
+        ({"exp": str(int(time.time()) - 3600)}, "expired 3"),
         ({"cnf": {"jkt": "x"}}, "bound to a key"),
         ({"header": {"typ": "dpop+jwt"}}, "dpop+jwt"),
         ({"header": {"kid": "other"}}, "'other'"),
@@ -145,6 +148,8 @@ def test_a_signature_of_another_kind_or_key_is_refused(served: Served) -> None:
     assert "signed by 'HS256'" in served.refused(issuer.token_by_public_key(RESOURCE))[1]
     assert "no key" in served.refused(changed)[1]
     assert "no key" in served.refused(forged)[1]
+    surrogate = urlsafe_b64encode(b'{"iss": "\\ud800"}').decode().rstrip("=")
+    assert "ud800" in served.refused(f"eyJhbGciOiJSUzI1NiJ9.{surrogate}.AAAA")[1]
     for rubbish in ("a.b.c", "..", f"{none}.{'W' * 5000}.x", "eyJhbGciOiJSUzI1NiJ9." + "W1tb" * 3000 + ".x"):
         assert 401 == served.refused(rubbish)[0]
 
@@ -153,8 +158,9 @@ def test_a_token_without_a_scope_of_ours_is_refused_with_those_it_has(served: Se
     status, message, challenge = served.refused(served.issuer.token(RESOURCE, scope="openid email"))
 
     assert (status, parts(challenge)["error"]) == (403, "insufficient_scope")
-    assert "openid email" in message and WRITE in message
-    assert 403 == served.refused(served.issuer.token(RESOURCE, scope=None))[0]
+    assert "'openid', 'email'" in message and WRITE in message
+    for scope in (None, 5, {"a": 1}, [5], ""):
+        assert 403 == served.refused(served.issuer.token(RESOURCE, scope=scope))[0]
 
 
 def test_keys_are_read_once_and_again_when_they_changed(

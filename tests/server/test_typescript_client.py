@@ -57,13 +57,15 @@ async function main(): Promise<void> {
 
   // @ts-expect-error: no such call
   const wrongName = () => store.call("nodess", {});
+  // @ts-expect-error: a path of no call
+  const wrongPath = () => store.call("transaction/{transaction}/commit", {});
   // @ts-expect-error: no such argument
   const wrongArgument = () => store.call("node", { name: "lunch" });
   // @ts-expect-error: a needed argument is missing
   const missing = () => store.call("supersede", { old: "lunch" });
   // @ts-expect-error: a write has no coordinate
   const wrongPlace = () => store.call("add_node", lunch, { valid: "2026-01-01" });
-  console.log("good", [wrongName, wrongArgument, missing, wrongPlace].length);
+  console.log("good", [wrongName, wrongPath, wrongArgument, missing, wrongPlace].length);
 }
 
 main().catch((error) => { console.error(error); process.exit(1); });
@@ -97,7 +99,7 @@ def test_a_program_reads_writes_and_is_refused_with_types(packed: Path, tmp_path
         tokens = [(tmp_path / "memory.gs" / name).read_text().strip() for name in ("token", "token-read")]
         run = ["node", "try.js", url, *tokens]
         done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "good 4\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "good 5\n"), done.stderr
 
 
 def test_the_package_has_what_it_needs_and_its_types_are_strict(packed: Path) -> None:

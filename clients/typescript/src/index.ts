@@ -5,7 +5,7 @@ type Post<N extends string> = `/${N}` extends keyof paths ? (paths[`/${N}`] exte
 type Json<C> = C extends { content: { "application/json": infer J } } ? J : never;
 
 /** The names of all calls of a server, such as `node` or `recall/recall`. */
-export type Call = { [P in keyof paths]: P extends `/${infer N}` ? (paths[P] extends { post: { responses: { 200: unknown } } } ? N : never) : never }[keyof paths];
+export type Call = { [P in keyof paths]: P extends `${string}{${string}` ? never : P extends `/${infer N}` ? (paths[P] extends { post: { responses: { 200: unknown } } } ? N : never) : never }[keyof paths];
 /** The arguments of a call. */
 export type Arguments<N extends Call> = Post<N> extends { requestBody?: infer B } ? Json<NonNullable<B>> : never;
 /** The answer of a call. */
@@ -32,8 +32,8 @@ export class Graphstore {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const reply = await fetch(`${this.url.replace(/\/$/, "")}/${name}?${query}`, { method: "POST", headers, body: JSON.stringify(args) });
     const text = await reply.text();
-    if (reply.ok) return JSON.parse(text) as Answer<N>;
-    const isOurs = reply.headers.get("content-type")?.startsWith("application/json") ?? false;
-    throw new GraphstoreError(reply.status, isOurs ? (JSON.parse(text) as Schemas["Error"]) : { error: "HttpError", message: `${reply.status}: ${text.slice(0, 200)}` });
+    const isJson = reply.headers.get("content-type")?.startsWith("application/json") ?? false;
+    if (reply.ok) return (isJson ? JSON.parse(text) : text) as Answer<N>;
+    throw new GraphstoreError(reply.status, isJson ? (JSON.parse(text) as Schemas["Error"]) : { error: "HttpError", message: `${reply.status}: ${text.slice(0, 200)}` });
   }
 }
