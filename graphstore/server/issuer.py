@@ -142,20 +142,21 @@ class Issuer:
                 path, f"the token is not a plain access token (typ {kind!r}, or bound to a key of its client)"
             )
         audiences = [self.resource, self.resource + AGENTS] if path == AGENTS else [self.resource]
-        for key in await self._keys.fitting(header.get("kid"), algorithm):
-            try:
-                return jwt.decode(
-                    token,
-                    key,
-                    algorithms=[algorithm],
-                    audience=[*audiences, *(f"{each}/" for each in audiences)],
-                    leeway=_SKEW,
-                    options={"require": list(_CLAIMS)},
-                )
-            except jwt.InvalidSignatureError:
-                continue
-            except jwt.InvalidTokenError as error:
-                raise self._invalid(path, self._reason(error, stated, audiences[-1])) from None
+        for again in (False, True):
+            for key in await self._keys.fitting(header.get("kid"), algorithm, again=again):
+                try:
+                    return jwt.decode(
+                        token,
+                        key,
+                        algorithms=[algorithm],
+                        audience=[*audiences, *(f"{each}/" for each in audiences)],
+                        leeway=_SKEW,
+                        options={"require": list(_CLAIMS)},
+                    )
+                except jwt.InvalidSignatureError:
+                    continue
+                except jwt.InvalidTokenError as error:
+                    raise self._invalid(path, self._reason(error, stated, audiences[-1])) from None
         raise self._invalid(
             path,
             f"no key that {self.url} publishes made the signature of the token (key {header.get('kid')!r})",
@@ -176,7 +177,7 @@ class Issuer:
 
 
 class IssuerKeys:
-    """Holds the public keys of an issuer. They are read when a token first needs them, again when they are old or when a token names another key."""
+    """Holds the public keys of an issuer. They are read when a token first needs them, and again when they are old or none of them fits."""
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
@@ -186,15 +187,11 @@ class IssuerKeys:
         self._failure = ""
         self._reading = asyncio.Lock()
 
-    async def fitting(self, kid: str | None, algorithm: str) -> list[jwt.PyJWK]:
-        """Return the keys that may have made a signature. Raise Refused (503) if the keys cannot be read."""
-        if time.monotonic() - self._read_at > _FRESH:
+    async def fitting(self, kid: str | None, algorithm: str, *, again: bool = False) -> list[jwt.PyJWK]:
+        """Return the keys that may have made a signature. `again`: no known key did, so read them again. Raise Refused (503) if they cannot be read."""
+        if again or time.monotonic() - self._read_at > _FRESH:
             await self._read()
-        found = self._of(kid, algorithm)
-        if not found:
-            await self._read()
-            found = self._of(kid, algorithm)
-        return found
+        return self._of(kid, algorithm)
 
     def _of(self, kid: str | None, algorithm: str) -> list[jwt.PyJWK]:
         found = []

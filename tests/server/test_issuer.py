@@ -179,6 +179,11 @@ def test_keys_are_read_once_and_again_when_they_changed(
     monkeypatch.setattr(trusting, "_PAUSE", 0.0)
     assert 200 == served.wire().ask("GET", "/nodes")[0]
     assert "no key" in served.refused(old)[1]
+    kid = issuer.kid
+    issuer.rotate()
+    issuer.keys[kid] = issuer.keys.pop(issuer.kid)  # another key under the same name
+    issuer.kid = kid
+    assert 200 == served.wire().ask("GET", "/nodes")[0]
 
 
 def test_an_issuer_that_is_down_refuses_its_tokens_alone_and_old_keys_serve_for_a_while(
