@@ -24,19 +24,16 @@ PYTHON = {
 
 
 def python(name: str) -> None:
-    """Run the test of an adapter, and the section of the page, in `.venv/frameworks/NAME`."""
+    """Run the test of an adapter, and the section of the page, in the environment `build/frameworks/NAME`."""
     extras, packages, test, section = PYTHON[name]
-    place = ROOT / ".venv" / "frameworks" / name
+    place = ROOT / "build" / "frameworks" / name
     own = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     if not own.exists():
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
     pip = [own, "-m", "pip", "-qq", "--disable-pip-version-check", "install", "--upgrade"]
     subprocess.run([*pip, "--editable", f"{ROOT}[server,{','.join(extras)}]", *packages, *TESTS], check=True)
-    asked = [
-        f"tests/adapters/test_frameworks_page.py::test_a_section_typed_runs_and_prints_what_it_shows[{section}]"
-    ]
-    asked.append(f"tests/adapters/test_{test}.py")
-    subprocess.run([own, "-m", "pytest", *asked], cwd=ROOT, check=True)
+    page = f"tests/adapters/test_frameworks_page.py::test_a_section_typed_runs_and_prints_what_it_shows[{section}]"
+    subprocess.run([own, "-m", "pytest", f"tests/adapters/test_{test}.py", page], cwd=ROOT, check=True)
 
 
 def typescript() -> None:
