@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from graphstore.cli import common, file_commands
+from graphstore.cli import common, file_commands, hooks
 from graphstore.cli.command_rows import Command, CommandRun
 from graphstore.cli.command_words import EMBEDDER, Help
 from graphstore.cli.pager import echo
@@ -159,6 +159,11 @@ def _coordinate_of(asked: CommandRun, text: str) -> dict[str, Any]:
             f"--tables is the whole history, and the text reads no ${axis}. Write WHERE AS_OF(v) or use ${axis}, or leave --{axis} out."
         )
     return {axis: getattr(asked.view.at, axis) for axis in said}
+
+
+def _brief(asked: CommandRun) -> Any:
+    at = {axis: getattr(asked.view.at, axis) for axis in ("valid", "tx") if getattr(asked, axis) is not None}
+    return asked.call(**at)
 
 
 def _review(asked: CommandRun) -> Any:
@@ -715,6 +720,12 @@ _LISTED = (
         "tables": Help("The whole history, periods as columns.", type="bool"),
         "param": Help("A parameter (may be repeated).", "NAME=VALUE", type="many"),
         **_ROWS}),
+    Command("brief", READ, "What an agent should know before it works.", "brief", _brief, _as_it_is(str), places="", without="valid tx", at=True,
+        writes=lambda values: "agent" in values, words={
+            "agent": Help("Whose briefing it is: this visit is recorded under its name. [nobody's]", "NAME"),
+            "budget_tokens": Help("At most so long. [2000]"), "user": Help("Without what names another user."),
+            "project": Help("Without what names another project: its path, or the end of it."), "path": Help("Without what names another file or folder.", "PATH"),
+            "scope": Help("Only what is in this scope or below."), "since": Help("What changed since then. [the last visit, or 7d]")}),
     Command("review", READ, "What somebody should look at: doubts, contradictions, what may be one thing.", "", _review, _written("review"), at=True, words={
         "settled": Help("Also what is decided, or over.", type="bool"), "limit": Help("At most so many of each. [100]", type="int")}),
     Command("grounds", READ, "What it rests on, and how much of that still stands.", "grounds", show=_text),
@@ -969,6 +980,12 @@ _LISTED = (
             "rights": Help("With scopes: read or write. [read]", "read|write|admin"),
             "expires": Help("After how many days, such as 90d.", "DAYS"),
             "record_reads": Help("Record which things the answers to this token contained.", type="bool")}),
+    Command("hook", INTERFACES, "Brief a coding agent when its session starts, and import the session when it ends.", "",
+        hooks.change, places="tool action", on="", words={
+            "tool": Help("claude-code, codex or gemini.", "TOOL", type="|".join(hooks.TOOLS), is_required=True),
+            "action": Help("Write the hooks into its settings, or remove exactly these.", "install|uninstall", type="install|uninstall", is_required=True),
+            "project": Help("In the settings of this project. [those of the user]", "DIR", type="path"), "user": Help("In the settings of the user.", type="bool"),
+            "store": Help("The store. [memory.gs in the project, or in the home folder]", "STORE", type="path")}),
     Command("token list", INTERFACES, "The tokens made by name: rights, scopes and when they expire.", "",
         file_commands.token_list,
         on="place", show=lambda asked, found: file_commands.token_lines(found)),

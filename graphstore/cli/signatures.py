@@ -9,6 +9,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "branch": ("write", "store", "name! tx:time reason"),
     "branches": ("read", "store", ""),
     "causes": ("read", "view", "id! depth:int=5"),
+    "brief": ("read", "store", "agent budget_tokens:int=2000 user project path scope since:time valid:time tx:time"),
     "changes": ("read", "store", "since:time until:time"),
     "compare": ("read", "view", ""),
     "confirm": ("write", "store", "id! --reason! source if_number:int"),

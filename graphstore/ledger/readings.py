@@ -56,6 +56,7 @@ FROM json_each(?1) w CROSS JOIN read_thing t ON t.id = w.value CROSS JOIN readin
 WHERE r.branch = ?2 AND r.known < ?3
 ORDER BY r.at DESC, r.number DESC, t.id
 """
+_LAST_SEEN = "SELECT max(tx) FROM reading WHERE agent = ? AND is_token = ? AND branch = ? AND scopes = ?"
 PRESENT = 60_000_000
 """Microseconds. An answer counts as one about the present if its valid time is at most this long before it."""
 _OF_AGENT = f"""
@@ -254,15 +255,18 @@ def _size(answered: AnswerToRecord) -> int:
     return len(answered.body) if isinstance(answered.body, bytes) else 0
 
 
+def _scopes(agent: Agent) -> str:
+    return orjson.dumps(sorted(agent.scopes)).decode() if agent.scopes else ""
+
+
 def _row(answered: AnswerToRecord) -> tuple[Any, ...]:
     agent = answered.agent
-    scopes = orjson.dumps(sorted(agent.scopes)).decode() if agent.scopes else ""
     known = answered.at if answered.is_past else min(answered.tx, answered.at)
     return (
         answered.at,
         agent.name,
         agent.is_token,
-        scopes,
+        _scopes(agent),
         answered.branch,
         answered.call,
         answered.valid,
@@ -341,6 +345,12 @@ def unnoticed_of(database: Any, agent: Agent, branch: str) -> list[ReadingRow]:
     """Return an agent's readings of things that have changed since, newest first. Left out are readings of whose change the agent was notified, and
     those of things that a later answer contained."""
     return [ReadingRow(*row) for row in database.rows(_OF_AGENT, (agent.name, agent.is_token, branch))]
+
+
+def last_seen(database: Any, agent: Agent, branch: str) -> Instant | None:
+    """Return the last tx that an answer to an agent with these scopes had; None if none is recorded."""
+    [(tx,)] = database.rows(_LAST_SEEN, (agent.name, agent.is_token, branch, _scopes(agent)))
+    return None if tx is None else int(tx)
 
 
 def is_within(reading: ReadingRow, scopes: tuple[str, ...]) -> bool:

@@ -353,6 +353,18 @@ class HistoryAnswer(Answer):
         yield f"{self.id} [{self.kind}] {in_words(self.standing)}"
 
 
+class BriefAnswer(Answer):
+    """What to know before working: `brief` is the text, `ids` the things in it; changes are listed from `since` on. `left_out` counts what had no room."""
+
+    brief: str
+    since: datetime
+    last_visit: datetime | None = None
+    ids: tuple[str, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield self.brief
+
+
 class ReaderLine(Value):
     """An agent whose answers contained some things: the last of these answers was given at `at`."""
 

@@ -24,6 +24,9 @@ from graphstore.mcp import answers
 from graphstore.mcp.queries import QUERY_SECONDS
 from graphstore.mcp.schemas import RARE
 from graphstore.mcp.sdk import CLIENT
+from graphstore.ledger.readings import Agent
+from graphstore.store import briefing
+from graphstore.store.registry import Elsewhere
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
 from graphstore.values.doors import SIGNED
@@ -34,6 +37,7 @@ from graphstore.view.view import View
 
 if TYPE_CHECKING:
     from graphstore.mcp.answers import Answer, AnswerTime, ThingLine, WriteAnswer
+    from graphstore.store.briefing import Brief, BriefQuestion
     from graphstore.values.findings import Reading
 
 A = TypeVar("A", bound="Answer")
@@ -283,6 +287,15 @@ class Desk:
                     continue
                 return name
         return f"rel_{plain}"
+
+    def brief(self, asked: BriefQuestion, **times: str | None) -> Brief:
+        """Return the briefing of the client at hand: of its token, else of the author that the server was started for, else of the name that it gives."""
+        store, token = self.store, CLIENT.get().scope.get(SIGNED)
+        name = token or self.author or CLIENT.get().name
+        if isinstance(store, Elsewhere):
+            return store.brief(name, **asked._asdict(), **times)
+        recorder = None if store.read_only else store._record_reads()
+        return briefing.brief(store, Agent(name, bool(token)), asked, recorder, **times)
 
     def readers(self, id: str | None = None, tx: datetime | None = None) -> tuple[answers.ReaderLine, ...]:
         """Return whose earlier answers contained a thing, or what a transaction invalidated."""

@@ -1,4 +1,4 @@
-"""The prompt by which an agent looks the memory through: what it finds there now, and what to do about each."""
+"""The prompts: a briefing at the beginning of a session; and one to look the memory through, with what is found there now and what to do about each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from graphstore.mcp.answers import thing, things
 from graphstore.mcp.desk import Desk
+from graphstore.store.briefing import BriefQuestion
 from graphstore.values.models import Event, Node
 from graphstore.values.period import clocked, moment, when
 from graphstore.values.text import line
@@ -14,7 +15,14 @@ _MOST = 20
 _LINE = 300
 
 
-def audit(desk: Desk, since: str) -> str:
+def brief(desk: Desk, **asked: str) -> str:
+    """The text of the prompt that begins a session. Raises InvalidError for a `since` that is none."""
+    since = asked.pop("since", None)
+    found = desk.brief(BriefQuestion(**asked), since=since)
+    return f"{found.text}\nGo on from here. get(id=…) shows a line in full, why(id=…) the reasons."
+
+
+def audit(desk: Desk, since: str = "7d") -> str:
     """The text of the prompt, with what is found at now. Raises InvalidError for a `since` that is none."""
     view = desk.view()
     begin = moment(view.instant_of(since, "since"))

@@ -40,7 +40,7 @@ Defaults = desk.Defaults
 
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
-_STATEMENTS = ("search", "list", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "join", "review", "forget", "forget_person")  # fmt: skip
+_STATEMENTS = ("brief", "search", "list", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "join", "review", "forget", "forget_person")  # fmt: skip
 _OF_USERS = ("context", "layers", "expertise", "keep", "scratchpad", "observe", "record_outcome")
 TOOL_SETS = {
     "memory": (*_STATEMENTS, *_OF_USERS),
@@ -73,6 +73,7 @@ INSTRUCTIONS = """\
 This is a memory with two times. Valid time is when something was true in the world; tx is when this store recorded it. Every read takes `valid` \
 (as it was then) and `tx` (as we knew it then): a day, month or year means its end, or now if that is in it; an instant, words such as last Friday, or a \
 snapshot's name. Both alike is what we believed at that day about that day. Every answer says its coordinate in `at`.
+- At the beginning of a session: {brief}.
 - No id yet: {search}.| Without words: {list}.| An id: {get}.| What took the place of something, or whether it still holds: {what_superseded}, with an id or its own words.
 - Who recorded it, for what reason, what led to it: {why}.| Who knew what, and when: {history}.| What rests on it: {trace} (down).| What changed: {diff}.
 - What happened lately and what keeps coming back: {events}.| A conversation, a topic or a node through time: {timeline}.
@@ -114,6 +115,10 @@ def _schema(at: desk.Desk, _: str) -> str:
     return _json(graph_tools.GraphTools(at).schema(budget_tokens=_RESOURCE_TOKENS))
 
 
+def _brief(at: desk.Desk, _: str) -> str:
+    return _json(read_tools.ReadTools(at).brief())
+
+
 def _node(at: desk.Desk, id: str) -> str:
     return _json(read_tools.ReadTools(at).get(id=id, budget_tokens=_RESOURCE_TOKENS))
 
@@ -135,6 +140,10 @@ RESOURCES: dict[Profile, tuple[Resource, ...]] = {
         Resource(
             "graphstore://schema", "schema", "Schema",
             "The kinds of nodes, events and links there are, and the graph as Cypher sees it.", _schema,
+        ),
+        Resource(
+            "graphstore://brief", "brief", "Briefing",
+            "What to know before you work here, as `brief` returns it.", _brief,
         ),
         Resource(
             "graphstore://node/{id}", "node", "Node or event",
@@ -164,7 +173,18 @@ _AUDIT = {
         }
     ],
 }
-PROMPTS: dict[Profile, dict[str, Json]] = {"full": {"audit": _AUDIT}, "memory": {}}
+_BRIEF = {
+    "name": "brief",
+    "title": "Brief me",
+    "description": "Begin a session: what stands, what changed since your last visit, what is open, in doubt or due.",
+    "arguments": [
+        {"name": "user", "description": "Without what names another user.", "required": False},
+        {"name": "project", "description": "Without what names another project.", "required": False},
+        {"name": "path", "description": "Without what names another file or folder.", "required": False},
+        {"name": "since", "description": "What changed since then.", "required": False},
+    ],
+}
+PROMPTS: dict[Profile, dict[str, Json]] = {"full": {"audit": _AUDIT, "brief": _BRIEF}, "memory": {}}
 
 
 def server(
@@ -445,7 +465,7 @@ class Server(Protocol[Any]):
             if argument not in names:
                 raise refusal(clean(refusals.unknown_argument(name, argument, names)))
         try:
-            text = await self._run(partial(prompts.audit, self._desk, given.get("since", "7d")), client)
+            text = await self._run(partial(getattr(prompts, name), self._desk, **given), client)
         except GraphStoreError as error:
             raise refusal(refusals.words(name, given, error)) from None
         message = {"role": "user", "content": {"type": "text", "text": text}}

@@ -22,7 +22,18 @@ from graphstore.mcp.answers import (
     things,
     version_lines,
 )
-from graphstore.mcp.desk import AnswerPart, Kind, LaterParts, OfConnection, Scope, ToolQuestion, User, parts
+from graphstore.mcp.desk import (
+    BUDGET,
+    AnswerPart,
+    Budget,
+    Kind,
+    LaterParts,
+    OfConnection,
+    Scope,
+    ToolQuestion,
+    User,
+    parts,
+)
 from graphstore.mcp.meant import (
     ambiguous,
     meant,
@@ -39,6 +50,7 @@ from graphstore.mcp.schemas import RARE
 from graphstore.mcp.tooling import Tools, reading
 from graphstore.memory import recall
 from graphstore.search import search as texts
+from graphstore.store import briefing
 from graphstore.values import decay as decay_of
 from graphstore.values import words as terms
 from graphstore.values.findings import Chain
@@ -260,6 +272,33 @@ class ReadTools(Tools):
             shaky=None if found.grounds is None or found.grounds.shaky is None else str(found.grounds.shaky),
             readers=self.desk.readers(node.id)[:_READERS],
             truncated=led.truncated,
+        )
+
+    @reading()
+    def brief(
+        self,
+        *,
+        user: str | None = None,
+        project: Annotated[str | None, Field(description="or the end of its path")] = None,
+        path: str | None = None,
+        scope: str | None = None,
+        since: str | None = None,
+        valid: Annotated[str | None, Field(json_schema_extra=RARE)] = None,
+        tx: Annotated[str | None, Field(json_schema_extra=RARE)] = None,
+        budget_tokens: Budget = BUDGET,
+    ) -> answers.BriefAnswer:
+        """Begin a session with this: decisions and facts that stand, what changed since your last visit, which of your answers no longer hold, open items,
+        contradictions, what is shaky, plans due."""
+        asked = briefing.BriefQuestion(budget_tokens, user, project, path, scope)
+        found = self.desk.brief(asked, since=since, valid=valid, tx=tx)
+        lines = (each for section in found.sections for each in section.lines)
+        return answers.BriefAnswer(
+            at=answers.AnswerTime(valid=found.at.valid, tx=found.at.tx),
+            left_out=found.left_out,
+            brief=found.text,
+            since=found.since,
+            last_visit=found.last_visit,
+            ids=tuple(dict.fromkeys(id for each in lines for id in (each.id, each.other) if id)),
         )
 
 

@@ -109,7 +109,7 @@ _READS = frozenset({
     "causes", "effects", "walk", "path", "paths", "grounds", "shaky", "contradictions", "contradiction", "warnings_of", "joinable", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
-    "query_tables", "recipe", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "without", "retention", "trust", "languages", "info", "refresh", "readers_of",
+    "query_tables", "recipe", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "without", "retention", "trust", "languages", "info", "refresh", "readers_of", "brief",
 })  # fmt: skip
 _WRITES = frozenset({
     "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "join", "split", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",

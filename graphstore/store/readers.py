@@ -82,16 +82,18 @@ def _reading(row: ReadingRow) -> Reading:
     )  # fmt: skip
 
 
-def no_longer_hold(store: Writer, agent: Agent, tx: Instant) -> list[Outdated]:
+def no_longer_hold(store: Writer, agent: Agent, tx: Instant, most: int | None = None) -> list[Outdated]:
     """Return the things in answers to an agent that no longer hold as known at a tx, latest reading first. Things of which the agent was notified are left out.
 
     For a thing that stood in the answer, the requested valid time counts, and the present if that was requested. For others (a plan, something that was over) the time when
-    they stood counts.
+    they stood counts. `most`: how many things at most.
     """
     found: dict[str, Outdated] = {}
     for row in readings.unnoticed_of(store._ledger.database, agent, branch_of(store)):
-        if row.id in found:
+        if row.id in found or not readings.is_within(row, store._seen_scopes):
             continue
+        if len(found) == most:
+            break
         now = max(row.valid, store._now())
         valids = [row.valid, now] if row.valid >= row.at - PRESENT else [row.valid]
         read = _standing(store, row.id, row.valid, row.known)

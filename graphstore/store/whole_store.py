@@ -15,13 +15,14 @@ from graphstore.ledger import backup as dumps
 from graphstore.ledger import readings
 from graphstore.ledger.database import WritingCosts
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.readings import ReadingsRecorder
+from graphstore.ledger.readings import Agent, ReadingsRecorder
 from graphstore.read import counted, operations, settings
 from graphstore.read import ids as known_ids
 from graphstore.read.points import Point
 from graphstore.search import model_vectors
-from graphstore.store import histories, over_time, readers, recipes
+from graphstore.store import briefing, histories, over_time, readers, recipes
 from graphstore.values import findings, inputs
+from graphstore.values.inputs import optional_text
 from graphstore.values.models import Snapshot
 from graphstore.values.period import BEGINNING, OPEN, TimeLike, moment
 from graphstore.view import snapshots
@@ -204,6 +205,37 @@ class WholeStore(Writer):
         if id is None:
             return readers.readers_of_write(self, before)
         return readers.readers_of(self, self._by_rows(known_ids.things, inputs.ids("id", id)), before)
+
+    def brief(
+        self,
+        agent: str | None = None,
+        *,
+        budget_tokens: int = 2_000,
+        user: str | None = None,
+        project: str | None = None,
+        path: str | None = None,
+        scope: str | None = None,
+        since: TimeLike | None = None,
+        valid: TimeLike | None = None,
+        tx: TimeLike | None = None,
+    ) -> briefing.Brief:
+        """Brief an agent before it works, in at most `budget_tokens`: decisions and facts by weight, what changed since its last visit, which things in answers
+        to it no longer hold, open items, contradictions, what is shaky, and plans due. Every line has an id; what had no room is counted.
+
+        `agent`: its name, under which this visit is recorded. `user`, `project`, `path`: without what names another one. `scope`: only what is in it or below.
+        `since`: changes from this tx on, instead of those since the last visit, or of the last 7 days if none is recorded. At another `valid` or `tx` no visit
+        is recorded. Raises InvalidError for a budget below 100 tokens, and for a time that is none.
+        """
+        optional_text("agent", agent)
+        return briefing.brief(
+            self,
+            Agent(agent) if agent else None,
+            briefing.BriefQuestion(budget_tokens, user, project, path, scope),
+            self._record_reads() if agent and not self.read_only else None,
+            since=since,
+            valid=valid,
+            tx=tx,
+        )
 
     def _record_reads(self, days: float | None = None) -> ReadingsRecorder:
         """Return the recorder of an interface's answers to this store. It ends with the store. `days`: how long a reading is kept."""

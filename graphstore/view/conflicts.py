@@ -51,13 +51,20 @@ Meaning = Callable[[str, str], float | None]
 
 
 def contradictions(
-    sight: Sight, *, settled: bool, candidates: bool, limit: int | None, of: int | None = None
+    sight: Sight,
+    *,
+    settled: bool,
+    candidates: bool,
+    limit: int | None,
+    of: int | None = None,
+    among: Iterable[int] | None = None,
 ) -> list[Contradiction]:
-    """Return the contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: only those of this thing."""
+    """Return the contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: only those of this thing. `among`: only candidates
+    among these."""
     limit = whole_number("limit", limit)
     found: Iterator[Contradiction] = iter(_explicit(sight, settled, of))
     if candidates:
-        among = None if of is None else {of, *near(sight, of, _NEAREST, sight.index.kind[of])}
+        among = among if of is None else {of, *near(sight, of, _NEAREST, sight.index.kind[of])}
         found = chain(found, _candidates(sight, among, of))
     return list(islice(found, limit))
 

@@ -37,7 +37,7 @@ COMMANDS = [
     "connect",
     "remember", "lifecycle", "embedder", "reembed", "memory", "working", "context", "index",
     "branch", "branches", "compare", "without", "merge", "merge-store", "bundle", "pull", "delete-branch", "link-history",
-    "serve", "page", "mcp", "shell",
+    "serve", "page", "mcp", "shell", "hook", "brief",
 ]  # fmt: skip
 
 
