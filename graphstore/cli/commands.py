@@ -985,7 +985,7 @@ _LISTED = (
             "tool": Help("claude-code, codex or gemini.", "TOOL", type="|".join(hooks.TOOLS), is_required=True),
             "action": Help("Write the hooks into its settings, or remove exactly these.", "install|uninstall", type="install|uninstall", is_required=True),
             "project": Help("In the settings of this project. [those of the user]", "DIR", type="path"), "user": Help("In the settings of the user.", type="bool"),
-            "store": Help("The store. [memory.gs in the project, or in the home folder]", "STORE", type="path")}),
+            "memory": Help("The store. [memory.gs in the project, or in the home folder]", "STORE", "--store", "path")}),
     Command("token list", INTERFACES, "The tokens made by name: rights, scopes and when they expire.", "",
         file_commands.token_list,
         on="place", show=lambda asked, found: file_commands.token_lines(found)),

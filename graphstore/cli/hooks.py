@@ -54,17 +54,16 @@ def change(asked: "CommandRun") -> Any:
     from graphstore.cli import common
     from graphstore.errors import InvalidError
 
-    tool, action, project, user, store = asked.pop("tool", "action", "project", "user", "store")
+    tool, action, project, user, store = asked.pop("tool", "action", "project", "user", "memory")
     if project is not None and user:
         raise InvalidError("--project and --user name two settings. Give one of them.")
     if project is not None and not project.is_dir():
         raise InvalidError(f"{project} is no folder. Give the folder of the project.")
     file = settings_file(tool, project)
     notes = _notes(tool, file) if action == "install" else []
-    before = _read(file)
+    text = _read(file)
     place = common.place_of(store or (project or Path.home()) / "memory.gs")
     place = place if "://" in place else str(Path(place).absolute())
-    text = before or ""
     try:
         after = _with_hooks(text, tool, place) if action == "install" else _without_hooks(text)
     except InvalidError as error:
@@ -87,16 +86,19 @@ def settings_file(tool: str, project: Path | None) -> Path:
     return (Path(home) if home else Path.home() / known.folder) / known.file
 
 
-def _read(file: Path) -> str | None:
-    """Return the text of a file; None if there is none. Raises InvalidError for what cannot be read as UTF-8."""
+def _read(file: Path) -> str:
+    """Return the text of a file; empty if there is none. Raises InvalidError for an empty file, and for what cannot be read as UTF-8."""
     from graphstore.errors import InvalidError
 
     try:
-        return file.read_bytes().decode("utf-8")
+        text = file.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        return None
+        return ""
     except (UnicodeDecodeError, IsADirectoryError) as error:
         raise InvalidError(f"{file} cannot be read as a text in UTF-8: {error}. Nothing was written.") from None
+    if not text.strip("\ufeff \t\r\n"):
+        raise InvalidError(f"{file} is empty, which is no JSON. Write {{}} into it, or remove it. Nothing was written.")
+    return text
 
 
 def _write(file: Path, text: str) -> None:
@@ -119,11 +121,8 @@ def _write(file: Path, text: str) -> None:
 def _with_hooks(text: str, tool: str, store: str) -> str:
     """Return the text of settings with the hooks of a tool: unchanged if they are there already."""
     from graphstore.cli import json_edits
-    from graphstore.errors import InvalidError
 
     mark, text = text[:1] if text.startswith("\ufeff") else "", text.removeprefix("\ufeff")
-    if text and not text.strip():
-        raise InvalidError("it is empty.")
     wanted = {
         event: {"hooks": [_handler(tool, run, store)]}
         for event, run in (("SessionStart", "start"), (TOOLS[tool].end, "end"))

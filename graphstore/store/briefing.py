@@ -551,9 +551,12 @@ def _composed(head: str, found: list[_Found], budget: int, *, is_empty: bool) ->
     )  # fmt: skip
     parts = [f"\n## {one.title}\n" + "".join(f"{each.text}\n" for each in one.lines) for one in sections if one.lines]  # fmt: skip
     text = head + "".join(parts) + _note({one.name: one.left_out for one in sections})
-    nothing = [_WORDS[one.name] for one in sections if not one.lines and not one.left_out]
-    said = f"\nNothing to report: {', '.join(nothing)}.\n" if nothing else ""
-    return (text + said if _size(text + said) <= 4 * budget else text), sections
+    empty = [one for one in sections if not one.lines and not one.left_out]
+    others = ", ".join(_WORDS[one.name] for one in empty if one.name != "changed")
+    unchanged = [f"\n{one.title}: nothing.\n" for one in empty if one.name == "changed"]
+    for said in (*unchanged, *([f"\nNothing to report: {others}.\n"] if others else [])):
+        text += said if _size(text + said) <= 4 * budget else ""
+    return text, sections
 
 
 def _note(left_out: dict[SectionName, int]) -> str:

@@ -201,7 +201,7 @@ def imported(store: Path) -> int:
     if not (store / "ledger.db").exists():
         return 0
     with graphstore.open(store, read_only=True) as opened:
-        return len(sessions.listed(opened))
+        return len(sessions.listed(opened, every=True))
 
 
 @pytest.mark.rest

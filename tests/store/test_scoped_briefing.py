@@ -13,8 +13,7 @@ from tests.support.seeds import seeds
 pytestmark = pytest.mark.in_process("reads a part of the store")
 
 
-@pytest.mark.rest
-@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("seed", seeds(2, 6, 60))
 def test_nothing_outside_is_told(disk_store: GraphStore, clock: Clock, seed: int) -> None:
     disk_store.define_kind("wears")
     world = World(disk_store, clock, seed)
