@@ -12,10 +12,10 @@ described (number) AS (
   WHERE v.number >= (SELECT version FROM next_number) - :window AND NOT e.is_event AND e.kind NOT IN (SELECT value FROM json_each(:without))
     AND (:scope IS NULL OR e.scope || '/' BETWEEN :scope || '/' AND :scope || '/' || char(1114111))
   ORDER BY v.number DESC
-  LIMIT :most
+  LIMIT coalesce(:most, -1)
 ),
 confirmed (id) AS (
-  SELECT o.subject FROM operation o WHERE o.verb = 'confirm' AND o.tx <= :tx GROUP BY o.subject ORDER BY count(*) DESC LIMIT :most
+  SELECT o.subject FROM operation o WHERE o.verb = 'confirm' AND o.tx <= :tx GROUP BY o.subject ORDER BY count(*) DESC LIMIT coalesce(:most, -1)
 ),
 ground (number) AS (
   SELECT CASE l.kind WHEN 'supports' THEN l.source ELSE l.target END
@@ -23,7 +23,7 @@ ground (number) AS (
   WHERE l.number >= (SELECT link FROM next_number) - :window AND (l.kind = 'supports' OR l.kind IN (SELECT value FROM json_each(:resting)))
 ),
 grounds (number) AS (
-  SELECT number FROM ground GROUP BY number ORDER BY count(*) DESC LIMIT :most
+  SELECT number FROM ground GROUP BY number ORDER BY count(*) DESC LIMIT coalesce(:most, -1)
 ),
 found (number) AS (
   SELECT number FROM described

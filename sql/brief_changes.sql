@@ -9,7 +9,7 @@ recent (operation, tx, verb, subject) AS (
   FROM operation o
   WHERE o.tx > :after AND o.tx <= :tx
   ORDER BY o.tx DESC, o.number DESC
-  LIMIT :window
+  LIMIT coalesce(:window, -1)
 ),
 written (entity, operation, tx, verb) AS (
   SELECT e.number, recent.operation, recent.tx, recent.verb FROM recent CROSS JOIN entity e ON e.id = recent.subject
@@ -31,4 +31,4 @@ WHERE e.kind NOT IN (SELECT value FROM json_each(:without))
     OR CASE WHEN e.is_event THEN (SELECT s.scope FROM all_event_scope s WHERE s.entity = e.number) ELSE e.scope END || '/' BETWEEN :scope || '/' AND :scope || '/' || char(1114111)
   )
 ORDER BY last.operation DESC
-LIMIT :most;
+LIMIT coalesce(:most, -1);

@@ -12,6 +12,6 @@ CROSS JOIN entity e ON e.number IN (
       :scope IS NULL
       OR CASE WHEN k.is_event THEN (SELECT s.scope FROM all_event_scope s WHERE s.entity = k.number) ELSE k.scope END || '/' BETWEEN :scope || '/' AND :scope || '/' || char(1114111)
     )
-  ORDER BY k.number DESC LIMIT :most
+  ORDER BY k.number DESC LIMIT coalesce(:most, -1)
 )
 ORDER BY e.number DESC;

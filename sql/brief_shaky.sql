@@ -14,4 +14,4 @@ WHERE s.valid_from <= :valid AND s.valid_to > :valid AND s.tx_from <= :tx AND s.
   )
   AND NOT EXISTS (SELECT 1 FROM absence a WHERE a.entity = e.number AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx)
 ORDER BY s.tx_from DESC, e.number DESC
-LIMIT :most;
+LIMIT coalesce(:most, -1);

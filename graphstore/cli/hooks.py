@@ -67,14 +67,22 @@ def change(asked: "CommandRun") -> Any:
     try:
         after = _with_hooks(text, tool, place) if action == "install" else _without_hooks(text)
     except InvalidError as error:
-        raise InvalidError(f"{file} cannot be changed: {error} Nothing was written. Correct it, or move it away.") from None
+        raise InvalidError(
+            f"{file} cannot be changed: {error} Nothing was written. Correct it, or move it away."
+        ) from None
     changed = after != text
     if changed:
         _write(file, after)
     diff = "".join(unified_diff(_lines(text), _lines(after), str(file), str(file)))
     what = f"{file} {'has the hooks' if action == 'install' else 'has no hooks of graphstore'}{'' if changed else ' already'}."
     asked.words = "\n".join([*([diff.rstrip("\n")] if diff else []), what, *notes])
-    return {"file": str(file), "changed": changed, "diff": diff, "store": place if action == "install" else None, "notes": notes}
+    return {
+        "file": str(file),
+        "changed": changed,
+        "diff": diff,
+        "store": place if action == "install" else None,
+        "notes": notes,
+    }
 
 
 def settings_file(tool: str, project: Path | None) -> Path:
@@ -95,9 +103,13 @@ def _read(file: Path) -> str:
     except FileNotFoundError:
         return ""
     except (UnicodeDecodeError, IsADirectoryError) as error:
-        raise InvalidError(f"{file} cannot be read as a text in UTF-8: {error}. Nothing was written.") from None
+        raise InvalidError(
+            f"{file} cannot be read as a text in UTF-8: {error}. Nothing was written."
+        ) from None
     if not text.strip("\ufeff \t\r\n"):
-        raise InvalidError(f"{file} is empty, which is no JSON. Write {{}} into it, or remove it. Nothing was written.")
+        raise InvalidError(
+            f"{file} is empty, which is no JSON. Write {{}} into it, or remove it. Nothing was written."
+        )
     return text
 
 
@@ -113,7 +125,7 @@ def _write(file: Path, text: str) -> None:
         fresh.write_bytes(text.encode("utf-8"))
         if file.exists():
             fresh.chmod(file.stat().st_mode)
-        os.replace(fresh, file)
+        fresh.replace(file)
     finally:
         fresh.unlink(missing_ok=True)
 
@@ -179,7 +191,9 @@ def command_line(words: list[str], *, is_windows: bool) -> str:
             said.append(word)
         elif place == 0 or set(word) & set("\"$`%!&|<>^'\n"):
             # a quoted program is a text to PowerShell, and cmd takes the first and the last quote away
-            raise InvalidError(f"{word!r} has characters that the shells of Windows read differently. Give a path of letters and digits.")
+            raise InvalidError(
+                f"{word!r} has characters that the shells of Windows read differently. Give a path of letters and digits."
+            )
         else:
             said.append(f'"{word}"')
     return " ".join(said)
@@ -196,9 +210,13 @@ def _notes(tool: str, file: Path) -> list[str]:
     notes = ["Codex runs a new hook once you trust it: type /hooks in Codex."]
     with suppress(FileNotFoundError):
         try:
-            features = tomllib.loads(file.with_name("config.toml").read_text(encoding="utf-8")).get("features", {})
+            features = tomllib.loads(file.with_name("config.toml").read_text(encoding="utf-8")).get(
+                "features", {}
+            )
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidError(f"{file.with_name('config.toml')} cannot be read: {error}. Correct it: Codex reads it too.") from None
+            raise InvalidError(
+                f"{file.with_name('config.toml')} cannot be read: {error}. Correct it: Codex reads it too."
+            ) from None
         if isinstance(features, dict) and features.get("hooks", features.get("codex_hooks")) is False:
             notes.append("Its config.toml switches hooks off: set hooks = true in [features].")
     return notes
@@ -217,7 +235,8 @@ def run(tool: str = "", what: str = "", *words: str) -> NoReturn:
 
     def work() -> None:
         try:
-            answer[0] = json.dumps({"start": _start, "end": _end, "import": _import}[what](tool, *words))
+            done: Any = {"start": _start, "end": _end, "import": _import}[what]
+            answer[0] = json.dumps(done(tool, *words))
             failed.clear()
         except BaseException as error:
             failed[0] = f"{type(error).__name__}: {error}"
@@ -229,7 +248,11 @@ def run(tool: str = "", what: str = "", *words: str) -> NoReturn:
     for why in failed:
         _log(f"hook {tool} {what}: {why}")
         with suppress(Exception):
-            print(f"graphstore: no {'briefing' if what == 'start' else 'import'}: {why}", file=sys.stderr, flush=True)
+            print(
+                f"graphstore: no {'briefing' if what == 'start' else 'import'}: {why}",
+                file=sys.stderr,
+                flush=True,
+            )
     with suppress(Exception):
         print(answer[0], flush=True)
     os._exit(0)
@@ -253,7 +276,9 @@ def _start(tool: str, store: str) -> Any:
         text = f"There is no memory at {store} yet. It is made when this session ends, or by: graphstore init {shlex.quote(store)}\n"
     else:
         with common.open_store(path, author=TOOLS[tool].client) as opened:
-            text = opened.brief(TOOLS[tool].client, project=folder if isinstance(folder, str) and folder else None).text
+            text = opened.brief(
+                TOOLS[tool].client, project=folder if isinstance(folder, str) and folder else None
+            ).text
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 

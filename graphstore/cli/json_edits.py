@@ -167,6 +167,7 @@ def _part(text: str, at: int) -> JsonPart:
 def _container(text: str, start: int) -> JsonPart:
     is_object = text[start] == "{"
     close, items, at = "}" if is_object else "]", list[JsonItem](), _after_space(text, start + 1)
+    key: str | int
     while text[at : at + 1] != close:
         key, begin = len(items), at
         if is_object:
@@ -184,7 +185,9 @@ def _container(text: str, start: int) -> JsonPart:
             at = _after_space(text, at + 1)
         elif text[at : at + 1] != close:
             _refuse(text, at, f"a comma or {close} is expected")
-    value: Any = {each.key: each.part.value for each in items} if is_object else [each.part.value for each in items]
+    value: Any = (
+        {each.key: each.part.value for each in items} if is_object else [each.part.value for each in items]
+    )
     return JsonPart(start, at + 1, value, items)
 
 

@@ -20,11 +20,11 @@ import orjson
 from pydantic import BaseModel, Field
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.ledger.readings import Agent
 from graphstore.mcp import answers
 from graphstore.mcp.queries import QUERY_SECONDS
 from graphstore.mcp.schemas import RARE
 from graphstore.mcp.sdk import CLIENT
-from graphstore.ledger.readings import Agent
 from graphstore.store import briefing
 from graphstore.store.registry import Elsewhere
 from graphstore.store.store import Store
@@ -288,7 +288,7 @@ class Desk:
                 return name
         return f"rel_{plain}"
 
-    def brief(self, asked: BriefQuestion, **times: str | None) -> Brief:
+    def brief(self, asked: BriefQuestion, **times: Any) -> Brief:
         """Return the briefing of the client at hand: of its token, else of the author that the server was started for, else of the name that it gives."""
         store, token = self.store, CLIENT.get().scope.get(SIGNED)
         name = token or self.author or CLIENT.get().name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from graphstore.mcp.answers import thing, things
 from graphstore.mcp.desk import Desk
@@ -15,9 +16,8 @@ _MOST = 20
 _LINE = 300
 
 
-def brief(desk: Desk, **asked: str) -> str:
+def brief(desk: Desk, since: str | None = None, **asked: Any) -> str:
     """The text of the prompt that begins a session. Raises InvalidError for a `since` that is none."""
-    since = asked.pop("since", None)
     found = desk.brief(BriefQuestion(**asked), since=since)
     return f"{found.text}\nGo on from here. get(id=…) shows a line in full, why(id=…) the reasons."
 

@@ -279,16 +279,15 @@ class ReadTools(Tools):
         self,
         *,
         user: str | None = None,
-        project: Annotated[str | None, Field(description="or the end of its path")] = None,
+        project: str | None = None,
         path: str | None = None,
         scope: str | None = None,
         since: str | None = None,
-        valid: Annotated[str | None, Field(json_schema_extra=RARE)] = None,
-        tx: Annotated[str | None, Field(json_schema_extra=RARE)] = None,
+        valid: str | None = None,
+        tx: str | None = None,
         budget_tokens: Budget = BUDGET,
     ) -> answers.BriefAnswer:
-        """Begin a session with this: decisions and facts that stand, what changed since your last visit, which of your answers no longer hold, open items,
-        contradictions, what is shaky, plans due."""
+        """Begin a session here: what stands and matters, changed since your last visit, no longer holds in answers to you, is open, in doubt or due."""
         asked = briefing.BriefQuestion(budget_tokens, user, project, path, scope)
         found = self.desk.brief(asked, since=since, valid=valid, tx=tx)
         lines = (each for section in found.sections for each in section.lines)

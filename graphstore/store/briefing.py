@@ -52,7 +52,7 @@ _WORDS: dict[SectionName, str] = {
 }  # fmt: skip
 _LINES = 40  # of a section, for each 2,000 tokens of the budget
 _STATEMENT, _REASON = 160, 80  # columns
-_LOOKED, _WINDOW = 200, 20_000  # things of a sort, and the last rows among which some are sought
+_LOOKED, _WINDOW = 120, 10_000  # things of a sort, and the last rows among which some are sought
 _COMPARED = 120  # things that are compared with one another for contradictions
 _KINDS = 500
 _FADING = Decay()
@@ -177,7 +177,9 @@ class BriefQuestion(NamedTuple):
         """Return it. Raises InvalidError for a budget that is too small, and for what is no text."""
         budget = whole_number("budget_tokens", self.budget_tokens)
         if budget is None or budget < LEAST_BUDGET:
-            raise InvalidError(f"budget_tokens {self.budget_tokens!r} is too small. Give {LEAST_BUDGET} or more.")
+            raise InvalidError(
+                f"budget_tokens {self.budget_tokens!r} is too small. Give {LEAST_BUDGET} or more."
+            )
         for name in ("user", "project", "path", "scope"):
             optional_text(name, getattr(self, name))
         return self
@@ -231,7 +233,9 @@ def brief(
     head = _head(question, agent, view.at)
     text, sections = _composed(head, found, question.budget_tokens, is_empty=not made.kinds)
     if recorder is not None and agent is not None and is_now:
-        ids = dict.fromkeys(id for one in sections for each in one.lines for id in (each.id, each.other) if id)
+        ids = dict.fromkeys(
+            id for one in sections for each in one.lines for id in (each.id, each.other) if id
+        )
         recorder.add(
             AnswerToRecord(agent, "brief", recorder.now(), valid_at, tx_at, None, tuple(ids), readers.branch_of(store))
         )  # fmt: skip
@@ -273,7 +277,13 @@ class _Briefing:
     def __init__(
         self, store: Writer, view: View, sight: Sight, question: BriefQuestion, agent: Agent | None
     ) -> None:
-        self._store, self._view, self._sight, self._question, self._agent = store, view, sight, question, agent
+        self._store, self._view, self._sight, self._question, self._agent = (
+            store,
+            view,
+            sight,
+            question,
+            agent,
+        )
         self._point: Point = sight.point
         self._valid, self._tx = view.coordinate()
         self._most = _LINES * max(1, question.budget_tokens // BUDGET)
@@ -281,8 +291,9 @@ class _Briefing:
         self._dated: set[str] = set()
         """The ids of open items that have a date: they are plans."""
         self._left_out = as_json(sorted(_KEPT_FOR_OTHERS))
-        resting = [name for name, kind in self._point.vocabulary.kinds.items() if kind.rests and name != "supports"]
-        self._resting = as_json(resting)
+        self._resting = [
+            name for name, kind in self._point.vocabulary.kinds.items() if kind.rests and name != "supports"
+        ]
 
     def sections(self, begin: Instant, changed: str) -> list[_Found]:
         """Return what was found for each section, in their order."""
@@ -323,7 +334,7 @@ class _Briefing:
             *self._point.rows(OF_KINDS, kinds=as_json(decisions), scope=scope, most=_LOOKED),
             *self._point.rows(OF_KINDS, kinds=as_json(others), scope=scope, most=max(_LOOKED // max(len(others), 1), 5)),
             *self._point.rows(
-                CANDIDATES, without=as_json([*_KEPT_FOR_OTHERS, _SEGMENT]), resting=self._resting, scope=scope, window=_WINDOW, most=_LOOKED,
+                CANDIDATES, without=as_json([*_KEPT_FOR_OTHERS, _SEGMENT]), resting=as_json(self._resting), scope=scope, window=_WINDOW, most=_LOOKED,
             ),
         ]  # fmt: skip
         asked = self._question
@@ -346,7 +357,11 @@ class _Briefing:
         weights = {
             row.id: row
             for row in self._point.rows(
-                WEIGHTS, numbers=as_json(numbers), resting=self._resting, undone=self._point.undone, most=1_000
+                WEIGHTS,
+                numbers=as_json(numbers),
+                resting=as_json(self._resting),
+                undone=self._point.undone,
+                most=1_000,
             )
         }
         none = ThingWeight("", 0, None, 0)
@@ -416,7 +431,11 @@ class _Briefing:
         lines = []
         for each in found:
             if self._question.admits(each.node):
-                by = f" by {line(each.change.author, 40)}" if each.change is not None and each.change.author else ""
+                by = (
+                    f" by {line(each.change.author, 40)}"
+                    if each.change is not None and each.change.author
+                    else ""
+                )
                 why = each.change.reason if each.change is not None else None
                 how = f"answered {when(each.reading.at)}, since then {each.became}{by}"
                 lines.append(BriefLine(id=each.node.id, text=_text(each.node, how + because(line(why or "", _REASON) or None))))  # fmt: skip
@@ -504,12 +523,20 @@ class _Briefing:
         return self._found("shaky", "Shaky: what it rests on was invalidated", lines, more)
 
     def _shaken(self, said: BriefLine) -> BriefLine:
-        """Return the line of a shaky thing with what fell below it."""
-        found = self._view.grounds(said.id)
-        if found.shaky is None:
+        """Return the line of a shaky thing with what it rests on that fell, and why."""
+        links = [
+            (link.target, link.target_standing) for link in self._view.links_from(said.id, self._resting)
+        ]
+        links += [
+            (link.source, link.source_standing) for link in self._view.backlinks_to(said.id, "supports")
+        ]
+        fallen = [each for each in links if each[1] != "stands"] or links
+        if not fallen:
             return said
-        root = found.shaky.root
-        fell = f"{root.id} fell" + because(line(found.shaky.why or "", _REASON) or None)
+        id, standing = fallen[0]
+        why = None if standing in UPRIGHT else self._view.operations(id)[-1].reason
+        how = "was revised" if standing == "stands" else f"is {standing}"
+        fell = f"{id}, on which it rests, {how}" + because(line(why or "", _REASON) or None)
         return said.model_copy(update={"text": f"{said.text.removesuffix(')')}; {fell})"})
 
     def _found(self, name: SectionName, title: str, lines: list[BriefLine], more: int = 0) -> _Found:
@@ -590,7 +617,9 @@ def _text(thing: Node | Event, how: str) -> str:
     if isinstance(thing, Node) and thing.kind == _SEGMENT:
         said = thing.content.get("content")
         says = _as_text(said.get("title") if isinstance(said, dict) else None) or says
-    return _listed(thing.id, thing.type if isinstance(thing, Event) else thing.kind, line(says, _STATEMENT), how)
+    return _listed(
+        thing.id, thing.type if isinstance(thing, Event) else thing.kind, line(says, _STATEMENT), how
+    )
 
 
 def _listed(id: str, kind: str, text: str, how: str) -> str:
@@ -621,12 +650,10 @@ def _is_of(kind: str, words: frozenset[str]) -> bool:
 
 def _named(content: Json, fields: Iterable[str]) -> list[str]:
     """Return the texts that a content has under some fields: its own, and those of `metadata`, `classification` and `content` in it."""
-    found: list[str] = []
-    for part in (content, *(content.get(name) for name in ("metadata", "classification", "content"))):
-        for name in fields if isinstance(part, dict) else ():
-            value = part.get(name)
-            found += [value] if isinstance(value, str) else [each for each in value if isinstance(each, str)] if isinstance(value, list) else []  # fmt: skip
-    return [each for each in found if each]
+    parts: list[Any] = [content, *(content.get(name) for name in ("metadata", "classification", "content"))]
+    values = [part.get(name) for part in parts if isinstance(part, dict) for name in fields]
+    texts = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    return [text for text in texts if isinstance(text, str) and text]
 
 
 def _fits(named: list[str], fits: Callable[[str], bool]) -> bool:
@@ -648,11 +675,12 @@ def _touches(one: str, other: str | None) -> bool:
     """Return True if one of two paths is the other, lies below it, or is its end."""
     here, there = _parts(one), _parts(other or "")
     count = min(len(here), len(there))
-    return bool(count) and here[:count] == there[:count] or _ends_alike(one, other)
+    return (bool(count) and here[:count] == there[:count]) or _ends_alike(one, other)
 
 
 def _last(path: str | None) -> str | None:
-    return (_parts(path) or [None])[-1] if path else None
+    parts = _parts(path or "")
+    return parts[-1] if parts else None
 
 
 # ---------------------------------------------------------------- contents of any shape

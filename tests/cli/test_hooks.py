@@ -21,7 +21,11 @@ from graphstore.sessions import sessions
 from tests.cli.test_command_line import answer, refused, run
 from tests.support.session_files import claude, write
 
-TOOLS = {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
+TOOLS = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+}
 ENDS = {"claude-code": "SessionEnd", "codex": "Stop", "gemini": "SessionEnd"}
 OUTPUT: dict[str, Any] = {
     "type": "object",
@@ -91,7 +95,9 @@ def test_install_shows_what_it_wrote_and_uninstall_gives_the_file_back(home: Pat
 
     other = answer("hook", tool, "install", "--store", home / "other.gs")
     assert other["changed"] and "my memory.gs" in other["diff"]
-    assert 2 == len([line for line in other["diff"].splitlines() if line.startswith("+") and "other.gs" in line])
+    assert 2 == len(
+        [line for line in other["diff"].splitlines() if line.startswith("+") and "other.gs" in line]
+    )
 
     assert "has no hooks of graphstore." in run("hook", tool, "uninstall")
     assert before == file.read_bytes()
@@ -110,7 +116,9 @@ def commands_of(raw: bytes) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_project_has_settings_of_its_own_which_are_made_and_go(home: Path, tmp_path: Path, tool: str) -> None:
+def test_a_project_has_settings_of_its_own_which_are_made_and_go(
+    home: Path, tmp_path: Path, tool: str
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
 
@@ -171,7 +179,12 @@ def test_a_session_starts_with_the_briefing_and_is_imported_when_it_ends(home: P
     store, transcript = home / "my memory.gs", home / "session.jsonl"
     run("hook", tool, "install", "--store", store)
     found = commands(home / TOOLS[tool])
-    payload = {"session_id": "s", "transcript_path": str(transcript), "cwd": str(home), "hook_event_name": "SessionStart"}
+    payload = {
+        "session_id": "s",
+        "transcript_path": str(transcript),
+        "cwd": str(home),
+        "hook_event_name": "SessionStart",
+    }
 
     before = json.loads(hooked(found["SessionStart"], payload).stdout)
     assert "There is no memory at" in before["hookSpecificOutput"]["additionalContext"]
@@ -212,7 +225,9 @@ def test_a_hook_never_fails(home: Path, what: str, payload: str) -> None:
     broken.mkdir()
     (broken / "ledger.db").write_bytes(b"no database" * 1_000)
     for words in ([str(broken)], [str(home / "none" / "x.gs")], [], ["a", "b", "c", "d"]):
-        done = hooked(shlex.join([sys.executable, "-m", "graphstore", "hook", "codex", what, *words]), payload)
+        done = hooked(
+            shlex.join([sys.executable, "-m", "graphstore", "hook", "codex", what, *words]), payload
+        )
 
         assert 0 == done.returncode, done.stderr
         assert isinstance(json.loads(done.stdout), dict)
@@ -223,7 +238,9 @@ def test_a_hook_never_fails(home: Path, what: str, payload: str) -> None:
 @pytest.mark.rest
 def test_a_hook_ends_in_time_though_the_tool_keeps_its_input_open(home: Path) -> None:
     words = [sys.executable, "-m", "graphstore", "hook", "claude-code", "end", str(home / "s.gs")]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as one:
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as one:
         assert 0 == one.wait(timeout=30)
         assert one.stdout is not None and one.stderr is not None
         assert "{}\n" == one.stdout.read()
@@ -235,7 +252,14 @@ def test_a_command_is_quoted_for_its_shells() -> None:
     assert words == shlex.split(hooks.command_line(words, is_windows=False))
 
     on_windows = ["C:\\py\\graphstore.exe", "hook", "gemini", "end", "C:\\Users\\Ana B\\memory.gs"]
-    assert 'C:/py/graphstore.exe hook gemini end "C:/Users/Ana B/memory.gs"' == hooks.command_line(on_windows, is_windows=True)
-    for words in (["C:\\a b\\graphstore.exe"], ["graphstore", "C:\\$x"], ["graphstore", 'a"b'], ["graphstore", "50%"]):
+    assert 'C:/py/graphstore.exe hook gemini end "C:/Users/Ana B/memory.gs"' == hooks.command_line(
+        on_windows, is_windows=True
+    )
+    for words in (
+        ["C:\\a b\\graphstore.exe"],
+        ["graphstore", "C:\\$x"],
+        ["graphstore", 'a"b'],
+        ["graphstore", "50%"],
+    ):
         with pytest.raises(InvalidError, match="the shells of Windows read differently"):
             hooks.command_line(words, is_windows=True)

@@ -37,7 +37,7 @@ from graphstore.read import (
     walks,
 )
 from graphstore.search import message_rows, model_vectors, name_rows, row_search
-from graphstore.store import change_feed, forgetting
+from graphstore.store import briefing, change_feed, forgetting
 from graphstore.values.period import instant
 from graphstore.view import history_rows, shaken, sight
 from graphstore.write import retention
@@ -45,7 +45,7 @@ from graphstore.write import retention
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
 MODULES = (
-    chains, closings, counted, described, differing, forgotten_bodies, happened, ids, index_of_rows,
+    briefing, chains, closings, counted, described, differing, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, change_feed, forgetting, graph_from_rows, history_from_rows, retention, row_search,
     settings, shaken, sight, history_rows, superseding, walks,
 )  # fmt: skip
@@ -113,6 +113,37 @@ def test_a_statement_about_all_that_holds_reads_each_period_once_and_in_order(na
         ["SCAN all_period"],
         ["SCAN all_link_period"],
     ), plan
+
+
+@pytest.mark.parametrize("name", [name for name in STATEMENTS if name.startswith("brief_")])
+def test_a_briefing_reads_no_table_whole_but_for_shaky_rows_and_the_beginnings_of_periods(name, empty):
+    statement = STATEMENTS[name]
+    own = {
+        "found",
+        "confirmed",
+        "ground",
+        "grounds",
+        "described",
+        "recent",
+        "written",
+        "last",
+        "j",
+        "CONSTANT",
+        "all_shaky",
+        "all_period",
+        "all_absence",
+    }
+
+    plan = [row[3] for row in empty.execute(f"EXPLAIN QUERY PLAN {statement.text}", parameters(statement))]
+
+    scans = [
+        line
+        for line in plan
+        if line.startswith("SCAN") and line.split()[1] not in own and "subquery" not in line
+    ]
+    assert [] == [
+        line for line in scans if "VIRTUAL TABLE" not in line and "INDEX confirmation" not in line
+    ], plan
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -11,6 +11,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore
 from graphstore.ledger import tokens
+from graphstore.remote.remote import connect
 from tests.conftest import Clock
 from tests.support.served import serve_in_process
 
@@ -36,7 +37,6 @@ def test_the_tool_answers_in_text_and_with_the_ids(told: GraphStore) -> None:
         assert "last_visit" not in answer
         assert one.told("brief").startswith("# Briefing for codex, as of ")
         assert "budget_tokens" in one.refused("brief", budget_tokens=20)
-        assert "brief" in one.client.instructions if hasattr(one.client, "instructions") else True
 
 
 def test_the_next_visit_of_the_client_is_told_what_changed(told: GraphStore, clock: Clock) -> None:
@@ -88,15 +88,10 @@ def test_a_token_is_briefed_of_its_scopes_under_its_own_name(tmp_path: Path) -> 
         store.add_node("decision", {"says": "ours"}, id="team/a/ours", scope="team/a")
         store.brief("ana")  # the name of the token, claimed by somebody else
     ana = tokens.add(folder, "ana", scopes=("team/a",), rights="write")
-    with serve_in_process(folder) as (_, url):
-        with remote(url, ana) as there:
-            first = there.brief("ana", budget_tokens=10_000)
-            assert first.last_visit is None
-            assert ["team/a/ours"] == [line.id for one in first.sections for line in one.lines if one.name == "standing"]
-            assert "MARKED" not in first.model_dump_json()
-
-
-def remote(url: str, token: str) -> GraphStore:
-    from graphstore.remote.remote import connect
-
-    return connect(url, token)
+    with serve_in_process(folder) as (_, url), connect(url, ana) as there:
+        first = there.brief("ana", budget_tokens=10_000)
+        assert first.last_visit is None
+        assert ["team/a/ours"] == [
+            line.id for one in first.sections for line in one.lines if one.name == "standing"
+        ]
+        assert "MARKED" not in first.model_dump_json()

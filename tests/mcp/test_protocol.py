@@ -24,7 +24,7 @@ from tests.support.agent import Agent, agent
 
 pytestmark = pytest.mark.in_process("its tools ask the store in process")
 
-READS = ["search", "list", "review", "get", "what_superseded", "history", "why", "timeline", "diff", "trace", "schema", "cypher", "events"]  # fmt: skip
+READS = ["search", "list", "review", "get", "what_superseded", "history", "why", "brief", "timeline", "diff", "trace", "schema", "cypher", "events"]  # fmt: skip
 WRITES = [
     "remember",
     "remember_many",
@@ -88,7 +88,7 @@ def ana(told: GraphStore) -> Iterator[Agent]:
 # ---------------------------------------------------------------- what is offered
 
 
-def test_there_are_twenty_five_tools_with_flat_arguments(ana):
+def test_there_are_twenty_six_tools_with_flat_arguments(ana):
     tools = ana.tools()
 
     assert [*READS, *WRITES] == list(tools)
@@ -108,7 +108,8 @@ def test_reading_tools_take_a_coordinate_a_budget_and_a_cursor(ana):
         given = ana.tools()[name].input_schema["properties"]
         assert (name in ("schema", "review")) is not ({"valid", "tx"} <= given.keys()), name
         assert "no argument 'budget'. Arguments: " in (told := ana.refused(name, budget=1))
-        assert {"valid", "tx", "budget_tokens", "cursor"} <= set(re.findall(r"\w+", told)), name
+        paged = set() if name == "brief" else {"cursor"}
+        assert {"valid", "tx", "budget_tokens"} | paged <= set(re.findall(r"\w+", told)), name
 
 
 def test_the_first_tool_says_what_a_time_and_a_cursor_are(told):
@@ -201,6 +202,7 @@ def test_every_answer_carries_its_coordinate(ana):
         "what_superseded": {"id_or_text": "sessions"},
         "history": {"id": "tokens"},
         "why": {"id": "tokens"},
+        "brief": {},
         "timeline": {},
         "diff": {"id": "tokens"},
         "trace": {"id": "tokens"},
@@ -646,7 +648,7 @@ def test_a_prompt_that_cannot_be_made_says_what_to_give(ana, caplog):
     for name, given, said in (
         ("audit", {"since": "soonish"}, "'soonish' is no time"),
         ("audit", {"sinc": "7d"}, "Did you mean 'since'?"),
-        ("adit", {}, "no prompt 'adit'. Prompts: audit."),
+        ("adit", {}, "no prompt 'adit'. Prompts: audit, brief."),
     ):
         with pytest.raises(MCPError) as refused:
             ana.do(ana.client.get_prompt, name, given)
@@ -790,12 +792,12 @@ def test_what_a_client_lists_is_flat_and_short(told):
 @pytest.mark.parametrize(
     ("sets", "asked", "whole"),
     [
-        ("usual", 10_800, 24_400),
-        ("memory", 9_600, 20_800),
+        ("usual", 11_400, 26_000),
+        ("memory", 10_200, 22_000),
         ("graph", 3_300, 7_400),
         ("events", 1_800, 3_000),
         ("sessions", 900, 1_100),
-        ("all", 15_000, 31_600),
+        ("all", 15_600, 33_000),
     ],
 )
 def test_the_list_of_tools_keeps_to_its_characters(told, sets, asked, whole):
@@ -871,6 +873,7 @@ READING = [
     ("what_superseded", {"id_or_text": "sessions"}, ("valid", "tx")),
     ("history", {"id": "sessions"}, ("valid", "tx")),
     ("why", {"id": "sessions"}, ("valid", "tx")),
+    ("brief", {}, ("valid", "tx", "since")),
     ("timeline", {}, ("valid", "tx", "since", "until")),
     ("diff", {"id": "sessions", "before_tx": "2026-01-15"}, ("valid", "tx", "before_valid", "before_tx")),
     ("trace", {"id": "sessions"}, ("valid", "tx")),

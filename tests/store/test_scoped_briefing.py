@@ -24,7 +24,10 @@ def test_nothing_outside_is_told(disk_store: GraphStore, clock: Clock, seed: int
     told = [inside.brief("ana", budget_tokens=50_000)]
     for _ in range(40):
         world.step()
-    told += [inside.brief("ana", budget_tokens=50_000), inside.brief("ana", since="2020-01-01", budget_tokens=50_000)]
+    told += [
+        inside.brief("ana", budget_tokens=50_000),
+        inside.brief("ana", since="2020-01-01", budget_tokens=50_000),
+    ]
 
     assert told[0].last_visit is None
     assert [] == [found.text for found in told if MARK in found.model_dump_json()]

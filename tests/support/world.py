@@ -118,6 +118,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("memory.layer_stats", {}),
     ("recipes", {}),
     ("readers_of", {"id": "jwt"}),
+    ("brief", {"budget_tokens": 500}),
     ("recipe", {"name": "links_by_kind"}),
     ("recipe", {"name": "taken_back", "valid": "2026-03-01"}),
     ("memory.layers", {}),
