@@ -65,7 +65,7 @@ def change(asked: "CommandRun") -> Any:
     place = common.place_of(store or (project or Path.home()) / "memory.gs")
     place = place if "://" in place else str(Path(place).absolute())
     try:
-        after = _with_hooks(text, tool, place) if action == "install" else _without_hooks(text)
+        after = settings_with_hooks(text, tool, place) if action == "install" else _without_hooks(text)
     except InvalidError as error:
         raise InvalidError(
             f"{file} cannot be changed: {error} Nothing was written. Correct it, or move it away."
@@ -130,7 +130,7 @@ def _write(file: Path, text: str) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def _with_hooks(text: str, tool: str, store: str) -> str:
+def settings_with_hooks(text: str, tool: str, store: str) -> str:
     """Return the text of settings with the hooks of a tool: unchanged if they are there already."""
     from graphstore.cli import json_edits
 
