@@ -2,7 +2,7 @@
 --
 -- Parameters: :after and :tx, in microseconds since 1970-01-01 UTC; :without, a JSON array of kinds that are left out; :scope, a path: only what is in this
 -- scope or below (NULL: everything); :window, how many of the last operations are looked at; :most, how many rows at most.
--- Columns: id; operation; tx; verb, of a thing that a link replaced superseded or corrected; found, how many rows there are without :most.
+-- Columns: id; operation; tx; verb, superseded or corrected for what a link replaced, and undo for what an undone transaction wrote; found, how many rows there are without :most.
 WITH
 recent (operation, tx, verb, subject) AS (
   SELECT o.number, o.tx, o.verb, o.subject
@@ -18,6 +18,13 @@ written (entity, operation, tx, verb) AS (
   FROM recent
   CROSS JOIN claim c ON c.operation = recent.operation
   CROSS JOIN link l ON l.number = c.link AND l.kind IN ('supersedes', 'corrects')
+  UNION ALL
+  SELECT e.number, recent.operation, recent.tx, recent.verb
+  FROM recent
+  CROSS JOIN undone u ON u.operation = recent.operation
+  CROSS JOIN operation o ON o.tx = u.tx
+  CROSS JOIN entity e ON e.id = o.subject
+  WHERE recent.verb = 'undo'
 ),
 last (entity, operation, tx, verb) AS (
   SELECT entity, max(operation), tx, verb FROM written GROUP BY entity

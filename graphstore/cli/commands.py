@@ -163,7 +163,7 @@ def _coordinate_of(asked: CommandRun, text: str) -> dict[str, Any]:
 
 def _brief(asked: CommandRun) -> Any:
     at = {axis: getattr(asked.view.at, axis) for axis in ("valid", "tx") if getattr(asked, axis) is not None}
-    return asked.call(**at)
+    return asked.store.brief(**asked.values, **at)
 
 
 def _review(asked: CommandRun) -> Any:

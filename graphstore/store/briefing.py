@@ -55,6 +55,7 @@ _STATEMENT, _REASON = 160, 80  # columns
 _LOOKED, _WINDOW = 120, 10_000  # things of a sort, and the last rows among which some are sought
 _COMPARED = 120  # things that are compared with one another for contradictions
 _KINDS = 500
+_FRAME = 250  # bytes for the line that counts what is left out
 _FADING = Decay()
 _WORD = re.compile(r"[a-z]+")
 _DECISIONS = frozenset("decision constraint preference rule policy convention requirement standard principle adr agreement".split())  # fmt: skip
@@ -189,11 +190,14 @@ class BriefQuestion(NamedTuple):
         if isinstance(thing, Event) and thing.authorized is False:
             return False
         content = thing.metadata if isinstance(thing, Event) else thing.content
-        return (
-            (self.user is None or _fits(_named(content, ("user",)), self.user.__eq__))
-            and (self.project is None or _fits(_named(content, ("project",)), lambda name: _ends_alike(name, self.project)))
-            and (self.path is None or _fits(_named(content, _PATHS), lambda name: _touches(name, self.path)))
-        )  # fmt: skip
+        wanted: tuple[tuple[str | None, Iterable[str], Callable[[str, str], bool]], ...] = (
+            (self.user, ("user",), str.__eq__),
+            (self.project, ("project",), _is_same_project),
+            (self.path, _PATHS, _touches),
+        )
+        return all(
+            asked is None or _fits(_named(content, fields), asked, fits) for asked, fields, fits in wanted
+        )
 
     def words(self) -> str:
         """Return whose things are wanted, in words."""
@@ -545,7 +549,7 @@ class _Briefing:
 
 _PAST = {
     "add": "added", "add_node": "added", "revise": "revised", "amend": "amended", "end": "ended", "retract": "retracted", "confirm": "confirmed",
-    "event": "happened", "record_event": "happened", "correct": "corrected", "supersede": "superseded", "fold": "summed up", "load": "loaded", "erase": "erased", "evict": "evicted",
+    "event": "happened", "record_event": "happened", "correct": "corrected", "undo": "undone", "supersede": "superseded", "fold": "summed up", "load": "loaded", "erase": "erased", "evict": "evicted",
 }  # fmt: skip
 
 
@@ -554,6 +558,8 @@ _PAST = {
 
 def _composed(head: str, found: list[_Found], budget: int, *, is_empty: bool) -> tuple[str, tuple[BriefSection, ...]]:  # fmt: skip
     """Return the text in at most `budget` tokens, and its sections. Each section first has its share, then the first ones have what is left."""
+    if _size(head) > 4 * budget - _FRAME:
+        head = "# Briefing\n"
     room = 4 * budget - _size(head)  # bytes
     if is_empty:
         return head + "".join(_while_room(_BEGIN.splitlines(keepends=True), room)), ()
@@ -656,26 +662,30 @@ def _named(content: Json, fields: Iterable[str]) -> list[str]:
     return [text for text in texts if isinstance(text, str) and text]
 
 
-def _fits(named: list[str], fits: Callable[[str], bool]) -> bool:
-    return not named or any(map(fits, named))
+def _fits(named: list[str], asked: str, fits: Callable[[str, str], bool]) -> bool:
+    return not named or any(fits(name, asked) for name in named)
 
 
 def _parts(path: str) -> list[str]:
     return [part for part in path.replace("\\", "/").split("/") if part]
 
 
-def _ends_alike(one: str, other: str | None) -> bool:
-    """Return True if one of two paths is the end of the other."""
-    here, there = _parts(one), _parts(other or "")
-    count = min(len(here), len(there))
-    return bool(count) and here[-count:] == there[-count:]
+def _is_same_project(one: str, asked: str) -> bool:
+    """Return True if a project is the one that is asked for: the same path, the end of it, or a folder below."""
+    here, there = _parts(one), _parts(asked)
+    return _ends_alike(here, there) or bool(there) and here[: len(there)] == there
 
 
-def _touches(one: str, other: str | None) -> bool:
+def _touches(one: str, asked: str) -> bool:
     """Return True if one of two paths is the other, lies below it, or is its end."""
-    here, there = _parts(one), _parts(other or "")
+    here, there = _parts(one), _parts(asked)
     count = min(len(here), len(there))
-    return (bool(count) and here[:count] == there[:count]) or _ends_alike(one, other)
+    return _ends_alike(here, there) or bool(count) and here[:count] == there[:count]
+
+
+def _ends_alike(one: list[str], other: list[str]) -> bool:
+    count = min(len(one), len(other))
+    return bool(count) and one[-count:] == other[-count:]
 
 
 def _last(path: str | None) -> str | None:

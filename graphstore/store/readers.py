@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from graphstore.write.writer import Writer
 
 _DEPTH = 10  # links followed from an invalidated thing to what rests on it
+_LOOKED = 3  # readings that are looked at for each thing that may be returned
 SECONDS = 0.1  # the longest wait for a batch of this process before readings are listed
 _CHANGED = """
 SELECT 1 FROM entity e CROSS JOIN changed c ON c.entity = e.number CROSS JOIN operation o ON o.number = c.operation
@@ -86,10 +87,11 @@ def no_longer_hold(store: Writer, agent: Agent, tx: Instant, most: int | None = 
     """Return the things in answers to an agent that no longer hold as known at a tx, latest reading first. Things of which the agent was notified are left out.
 
     For a thing that stood in the answer, the requested valid time counts, and the present if that was requested. For others (a plan, something that was over) the time when
-    they stood counts. `most`: how many things at most.
+    they stood counts. `most`: how many things at most, of the latest readings.
     """
     found: dict[str, Outdated] = {}
-    for row in readings.unnoticed_of(store._ledger.database, agent, branch_of(store)):
+    rows = readings.unnoticed_of(store._ledger.database, agent, branch_of(store))
+    for row in rows[: None if most is None else _LOOKED * most]:
         if row.id in found or not readings.is_within(row, store._seen_scopes):
             continue
         if len(found) == most:

@@ -177,6 +177,7 @@ def test_what_agents_decided_and_left_unfinished_in_sessions_is_told(store: Grap
     ("asked", "kept"),
     [
         ({"user": "ana"}, {"of-ana", "of-nobody", "api", "shop", "here", "there"}),
+        ({"project": "/work"}, {"of-ana", "of-ben", "of-nobody", "shop", "here", "there"}),
         ({"project": "/home/x/api"}, {"of-ana", "of-ben", "of-nobody", "api", "here", "there"}),
         ({"path": "src"}, {"of-ana", "of-ben", "of-nobody", "api", "shop", "here"}),
         ({"path": "src/a.py", "user": "ben", "project": "shop"}, {"of-ben", "of-nobody", "shop", "here"}),
@@ -259,6 +260,42 @@ def test_a_briefing_can_be_asked_at_another_coordinate_and_is_then_no_visit(
     assert store.brief("ana").last_visit is None
     assert [] == section(store.brief(), "standing")
     assert ["redis"] == section(store.brief(valid=day("2026-02-10"), tx=then + timedelta(days=1)), "standing")
+
+
+def test_what_was_undone_or_loaded_is_a_change(store: GraphStore, clock: Clock) -> None:
+    store.add_node("fact", {"says": "it holds"}, id="kept")
+    store.brief("ana")
+    clock.move(hours=1)
+    store.retract("kept", reason="a slip")
+    store.bulk_load(
+        nodes=[{"id": "loaded", "kind": "fact"}],
+        versions=[{"node_id": "loaded", "content": {"says": "loaded"}}],
+    )
+    clock.move(hours=1)
+    store.undo(next(each.tx for each in store.changes() if each.verb == "retract"), reason="it was right")
+
+    found = store.brief("ana")
+
+    assert ["kept", "loaded"] == section(found, "changed")
+    assert "it holds (undone" in text_of(found, "changed") and "it was right" in text_of(found, "changed")
+
+
+def test_a_frame_that_is_too_long_for_the_budget_is_shortened(store: GraphStore) -> None:
+    with store.transaction():
+        for number in range(30):
+            store.add_node("fact", {"says": f"fact {number}"}, id=f"fact{number}")
+    marks = "я\u0301\u0302" * 200
+
+    found = store.brief(marks, budget_tokens=100, user=marks, project=marks, path=marks)
+
+    assert estimate(found.text) <= 100
+    assert "Left out for want of room" in found.text
+
+
+def test_a_briefing_within_a_transaction_has_what_the_block_wrote(store: GraphStore) -> None:
+    with store.transaction():
+        store.add_node("decision", {"says": "in the block"}, id="inside")
+        assert ["inside"] == section(store.brief("ana"), "standing")
 
 
 def test_withheld_messages_and_records_of_the_store_itself_are_not_told(store: GraphStore) -> None:
