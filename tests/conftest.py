@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import uuid
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.support.seeds import examples
 from tests.support.wire import Wire
 
 if TYPE_CHECKING:
-    from tests.support.postgres import Pair
+    from tests.support.postgres import Pair, Server
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -34,6 +35,7 @@ settings.load_profile("unhurried")
 pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 
 IN_A_FOLDER = os.environ.get("GRAPHSTORE_HOME") == "folder"
+IN_POSTGRES = os.environ.get("GRAPHSTORE_HOME") == "postgres"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -56,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if doors.THROUGH_A_SERVER:
         items[:] = [item for item in items if {"store", "disk_store"} & {*getattr(item, "fixturenames", ())}]
         doors.mark(items)
-    for item in items if IN_A_FOLDER else ():
+    for item in items if IN_A_FOLDER or IN_POSTGRES else ():
         for mark in item.iter_markers():
             if mark.name == "in_memory":
                 item.add_marker(pytest.mark.xfail(reason=mark.args[0], strict=True))
@@ -130,17 +132,19 @@ def clock() -> Clock:
 
 
 def home(request: pytest.FixtureRequest) -> str | None:
-    """A new folder, where the tests run there."""
+    """A new folder, or a new store in PostgreSQL, where the tests run there."""
+    if IN_POSTGRES:
+        return str(request.getfixturevalue("postgres").url(uuid.uuid4().hex))
     return str(request.getfixturevalue("tmp_path") / "home.gs") if IN_A_FOLDER else None
 
 
 @pytest.fixture
 def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
-    """An empty store in memory; in a folder when GRAPHSTORE_HOME=folder, where all rows are compared with the chain at the end."""
+    """An empty store in memory; in a folder when GRAPHSTORE_HOME=folder, or in PostgreSQL when it is postgres. There all rows are compared with the chain at the end."""
     doors.check(request)
     with graphstore.open(home(request) or ":memory:", clock=clock) as opened, doors.reached(opened) as given:
         yield given
-        if IN_A_FOLDER and not opened._trunk._core.closed:
+        if (IN_A_FOLDER or IN_POSTGRES) and not opened._trunk._core.closed:
             assert () == opened._trunk.verify().problems
 
 
@@ -153,6 +157,18 @@ def disk_store(tmp_path: Path, clock: Clock, request: pytest.FixtureRequest) -> 
         doors.reached(opened) as given,
     ):
         yield given
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server of its own. Skips the test where Debian's packages of it are not there."""
+    pytest.importorskip("psycopg")
+    from tests.support import postgres
+
+    if not postgres.THERE:
+        pytest.skip("needs PostgreSQL's programs: the package postgresql-15")
+    with postgres.alone() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -109,8 +109,9 @@ def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, 
     try:
         are_whole = yield from _faults_of_chain(database, contents)
         if contents and are_whole is not None:
-            for difference in _differences(database.uri(), WordRows() if are_whole else None):
-                yield 0, f"{file}: {difference}"
+            with database.as_file() as ledger:
+                for difference in _differences(ledger, WordRows() if are_whole else None):
+                    yield 0, f"{file}: {difference}"
     except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot be rebuilt
         yield 0, f"{file}: its rows cannot be compared with the chain ({error})"
 
@@ -176,7 +177,11 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
 
 
 def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
-    """Drop all tables of rows and all views, create them by the schema of this release, and write their rows from the chain."""
+    """Drop all tables of rows and all views, create them by the schema of this release, and write their rows from the chain. Those of a server are only emptied."""
+    if not isinstance(connection, sqlite3.Connection):
+        row_writing.clear(connection)
+        write_rows(connection, words)
+        return
     for name, kind, _ in connection.execute(_SCHEMA.format("main")).fetchall():
         is_old = (
             f"all_{name}" in row_writing.TABLES

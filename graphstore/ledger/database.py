@@ -44,6 +44,8 @@ WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
 _SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
 _RETURNED = 1 << 20  # bytes allocated and freed once when a ledger is opened
 _UNKNOWN = (-1, 0)  # the state of a file that a connection has not compared yet
+_UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+"""Errors of a COMMIT that failed before its commit frame was whole. The WAL then ends before that frame for every reader, after a crash too."""
 _LOOKS = 20  # attempts to compare a file with its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
@@ -215,7 +217,13 @@ class Database:
         except BaseException:
             self.close()
             raise
-        _open.add(self)
+        track(self)
+
+    def again(
+        self, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0
+    ) -> Database:
+        """Open the same ledger once more."""
+        return Database(self.file, read_only=read_only, durability=durability, timeout=timeout)
 
     # ------------------------------------------------------------------ opening
 
@@ -618,6 +626,35 @@ class Database:
             self._check_place()
         return self._writing
 
+    def written_at(self) -> int:
+        """Return when the files were last written, in microseconds, by the clock of that time."""
+        found = self.file.stat().st_mtime_ns
+        with contextlib.suppress(FileNotFoundError):
+            wal = self.file.with_name(f"{self.file.name}-wal").stat()
+            if wal.st_size:  # opening a ledger creates an empty WAL
+                found = max(found, wal.st_mtime_ns)
+        return found // 1000
+
+    def was_kept(self, error: sqlite3.Error, holds: Callable[[], bool]) -> bool | None:
+        """Return whether a commit that raised an error was kept nevertheless; None if that is unknown.
+
+        Args:
+            holds: returns True if the chain has what was committed.
+        """
+        if getattr(error, "sqlite_errorname", "") in _UNWRITTEN:
+            return False
+        try:  # overwrite what may have been written to the disk, so that no crash can restore it
+            with self.transaction() as connection:
+                connection.execute("UPDATE property SET value = value + 1 WHERE name = 'attempts'")
+        except EngineError:
+            return None
+        return False
+
+    @contextlib.contextmanager
+    def as_file(self) -> Iterator[str]:
+        """Yield the URI of an SQLite file with all rows."""
+        yield self.uri()
+
     def wal_size(self) -> int:
         """Return the size of the WAL in bytes; 0 if there is none."""
         found = status_of(f"{self._real}-wal")
@@ -730,7 +767,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
-        _open.discard(self)
+        untrack(self)
         if self.let_go():
             self._remove_empty_wal()
         if self._lock is not None:
@@ -775,6 +812,16 @@ def _missing_descriptors() -> OSError | None:
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
 _of_parent: list[LedgerConnection] = []  # connections of the parent, copied by a fork
 _unsafe: set[str] = set()  # the files of those connections, which SQLite cannot lock in this process
+
+
+def track(database: Database) -> None:
+    """Note that a database is open: its idle connections are closed before a fork."""
+    _open.add(database)
+
+
+def untrack(database: Database) -> None:
+    """Note that a database is closed."""
+    _open.discard(database)
 
 
 def _before_fork() -> None:

@@ -69,7 +69,7 @@ CROSS JOIN all_{{0}} a ON a.entity = e.number AND a.valid_from = n.value ->> 2 A
 """
 _DELETE = "DELETE FROM deep_row WHERE owner = ? AND sort = ? AND step = ? AND length = ? AND node = ? AND valid_from = ? AND row = ?"
 _INSERT = "INSERT INTO deep_row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_GROUP = "INSERT OR IGNORE INTO deep_group VALUES (?, ?, ?, ?)"
+_INSERT_GROUP = "INSERT INTO deep_group VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 
 
 def follow_periods(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:

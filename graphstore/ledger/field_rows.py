@@ -32,7 +32,7 @@ _ADD_MESSAGE = (
 _ADD_OF_VERSION = f"{_ADD_MESSAGE} entity = ?2 AND version = ?1"
 _ADD_OF_PERIOD = f"{_ADD_MESSAGE} number = ?1 AND entity = ?2"
 _ADD_PLACE = f"{_ADD_MESSAGE} entity = ?2 AND ?1 IS NULL"
-_ADD_SCOPE = "INSERT OR IGNORE INTO all_event_scope VALUES (?, ?)"
+_ADD_SCOPE = "INSERT INTO all_event_scope VALUES (?, ?) ON CONFLICT DO NOTHING"
 _DROP_SCOPE = "DELETE FROM all_event_scope WHERE entity = ?"
 _DROP_TAGS = "DELETE FROM all_tag WHERE version IN (SELECT number FROM all_version WHERE entity = ?)"
 _DROP_MESSAGES = "DELETE FROM all_message WHERE period IN (SELECT number FROM all_period WHERE entity = ?)"

@@ -16,6 +16,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Self
@@ -56,6 +57,7 @@ class Folder:
     shared = True  # True if other processes may write to the store while this one has it open
     tables_elsewhere = False  # True if another process uses the graph tables of the folder
     timeout = 30.0  # seconds that a writer waits for other writers
+    clock: Callable[[], datetime] | None = None  # the clock of transactions; None for that of this machine
     _remove: Callable[[], object]  # removes the folder of a store in memory
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.errors import EngineError, LockedError
+from graphstore.errors import EngineError, LockedError, WriteConflictError
 from graphstore.ledger import forgotten_bodies, row_writing
 from graphstore.ledger import standings as standing_rows
 from graphstore.ledger.chain import (
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from graphstore.ledger.row_writing import KnownNumbers, RowWriter
     from graphstore.ledger.standings import StandingWriter
 
-_UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
-"""Errors of a COMMIT that failed before its commit frame was whole. The WAL then ends before that frame for every reader, after a crash too."""
-
 _FINISH_EVERY = 1.0  # seconds between two attempts to finish a removal
 _PAGE = 1_000  # rows of the chain that are fetched per statement
 _REQUIRING = """
@@ -65,9 +62,9 @@ FROM (SELECT DISTINCT name FROM line) l CROSS JOIN operation o ON o.subject = l.
 """
 _ADD_LOOKUPS = """
 INSERT INTO lookup SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM entity WHERE id = ?1)
-ON CONFLICT (id) DO UPDATE SET times = times + excluded.times
+ON CONFLICT (id) DO UPDATE SET times = lookup.times + excluded.times
 """
-_HIDING = "INSERT INTO property VALUES ('hiding', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value = 0"
+_HIDING = "INSERT INTO property VALUES ('hiding', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE property.value = 0"
 _REMOVED_ALL = "UPDATE property SET value = 0 WHERE name = 'hiding'"
 _INTERVAL = 0.05  # seconds between syncs, with durability="interval"
 _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
@@ -80,7 +77,7 @@ _PAGE_AFTER = (
     "SELECT number, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
 )
 _BODIES = "SELECT number, data FROM body WHERE number BETWEEN ? AND ?"
-_REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
+_REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = property.value + 1"
 _STATE = f"""
 SELECT c.number, c.digest, c.first_body + c.bodies, c.tx, r.value, u.value,
   EXISTS (SELECT 1 FROM setting WHERE name = '{RETENTION}'), EXISTS ({_REQUIRING})
@@ -215,12 +212,7 @@ class Ledger:
 
     def changed(self) -> int:
         """Return when the files were last written, in microseconds, by the clock of that time."""
-        found = self.path.stat().st_mtime_ns
-        with contextlib.suppress(FileNotFoundError):
-            wal = self.path.with_name(f"{self.path.name}-wal").stat()
-            if wal.st_size:  # opening a ledger creates an empty WAL
-                found = max(found, wal.st_mtime_ns)
-        return found // 1000
+        return self.database.written_at()
 
     # ------------------------------------------------------------------ reading
 
@@ -384,6 +376,11 @@ class Ledger:
         try:
             has_savepoint, self._has_savepoint = self._has_savepoint, False
             is_new = self.database.ensure_begun()  # within an erase, a commit has ended the savepoint too
+            if is_new and self._last_row()[:2] != last[:2]:  # on a server the lock ends with each commit
+                raise WriteConflictError(
+                    f"another process wrote to {self.path} meanwhile. Nothing of this transaction was kept. Do it again.",
+                    outcome="not kept",
+                )
             if self._grouping:  # otherwise the whole SQL transaction belongs to this append
                 if has_savepoint and not is_new:  # SQLite checks each page against all savepoints
                     self.database.writer.execute(_KEEP)
@@ -574,21 +571,21 @@ class Ledger:
         try:
             self.database.commit({"last": self._last.tx})
         except sqlite3.Error as error:
-            raise self._not_committed(error) from error
+            if (refused := self._not_committed(error)) is not None:
+                raise refused from error
         self._kept = self._last
         self._is_dirty = True
 
-    def _not_committed(self, error: sqlite3.Error) -> EngineError:
-        """Overwrite what a failed commit may have written to the disk, so that no crash can restore it. Return the error to raise."""
+    def _not_committed(self, error: sqlite3.Error) -> EngineError | None:
+        """Find out what became of a failed commit. Return the error to raise; None if it was kept."""
         self._bytes = None
         self.database.roll_back()
-        try:
-            if getattr(error, "sqlite_errorname", "") not in _UNWRITTEN:
-                with self.database.transaction() as connection:
-                    connection.execute("UPDATE property SET value = value + 1 WHERE name = 'attempts'")
-        except EngineError as refused:
+        is_kept = self.database.was_kept(error, lambda: self._holds(*self._last[:2]))
+        if is_kept:
+            return None
+        if is_kept is None:
             tx = moment(instant(self._heads[-1]["tx"]))
-            self.broken = f"A failed commit could not be overwritten in {self.path} ({refused})."
+            self.broken = f"The outcome of a failed commit in {self.path} could not be settled ({error})."
             return EngineError(
                 f"{self.broken} Whether this transaction was kept is unknown. Close the store, open it again and look: it was when changes() has its tx, "
                 f"{tx.isoformat()}.",
@@ -651,7 +648,7 @@ class Ledger:
         if self._turns and self.database.writer.in_transaction:
             self._has_savepoint = False
             self.database.roll_back()  # keeps rows of others that this process has not read yet
-            self.database.run("BEGIN IMMEDIATE")
+            self.database.ensure_begun()
         self._last = self._kept = _NONE
         self._go_on()
 

@@ -18,6 +18,7 @@ from graphstore.ledger.creating import refuse_unfit
 from graphstore.ledger.database import LOCK, Database
 from graphstore.ledger.database import NAME as LEDGER
 from graphstore.ledger.files import own_bytes, way_out
+from graphstore.ledger.postgres_lines import address, is_postgres
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.upgrade import JOURNAL, check_old, needs_upgrade
 from graphstore.values import findings
@@ -44,6 +45,10 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
         if read_only:
             raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
         return Folder.in_memory()
+    if is_postgres(path):
+        from graphstore.ledger.postgres import PostgresPlace
+
+        return PostgresPlace(address(str(path)), read_only=read_only, create=create)
     here(path)
     place = Path(path)
     try:
@@ -125,6 +130,12 @@ def verify(path: str | os.PathLike[str]) -> Verification:
     """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
     with opening(path):
         place = locate(path, read_only=True, create=False, old=True)
+        if is_postgres(path):
+            place.hold()
+            problems, transactions, _ = place.check()
+            return findings.Verification(
+                ok=not problems, problems=tuple(problems), transactions=transactions, checked=("journal",)
+            )
         is_old, known = needs_upgrade(place.path), known_reach(place.path)
         problems, transactions, last_tx = check_old(place.path) if is_old else place.check()
         truth = place.path / JOURNAL if is_old else place.file
@@ -152,6 +163,7 @@ def compact(path: str | os.PathLike[str]) -> Compacted:
     Raises NotFoundError where there is no store, InvalidError for a store that is not a folder, EngineError for a store of release 0.1 and when the disk
     refuses: it needs twice the room of the file for a moment.
     """
+    here(path)
     with opening(path):
         place = locate(path, read_only=True, create=False)
         with closing(Database(place.file, timeout=place.timeout)) as database:

@@ -62,15 +62,6 @@ def address(url: str) -> Address:
     return Address(conninfo, store, f"{shown}?store={quote(store)}")
 
 
-def refuse_postgres(url: str) -> None:
-    """Raise InvalidError, which names the store and the alternative to opening it."""
-    shown = address(url).shown
-    raise InvalidError(
-        f"{shown} is a store in PostgreSQL, which this release cannot open: it keeps a store in a folder. Copy it into one with: "
-        "graphstore copy 'ADDRESS' FOLDER. Other machines reach that through graphstore serve; release 0.1 still opens the address."
-    )
-
-
 class PostgresLines:
     """The lines of one store in PostgreSQL."""
 
@@ -82,7 +73,7 @@ class PostgresLines:
             raise InvalidError(
                 f"a store in PostgreSQL needs {error.name or 'libpq for psycopg'}. Install it: pip install 'graphstore[postgres]'"
             ) from None
-        self.where, self._error = where, psycopg.Error
+        self.where, self.shown, self._error = where, where.shown, psycopg.Error
         try:
             self._connection = psycopg.connect(where.conninfo, autocommit=True, connect_timeout=10)
         except psycopg.ProgrammingError as error:
@@ -100,9 +91,10 @@ class PostgresLines:
         except self._error as error:
             raise EngineError(f"{self.where.shown} refused: {str(error).strip()}") from error
 
-    def has(self, number: int, digest: str) -> bool:
-        """Return True if the line of a number has this digest; always True for 0, the number before the first."""
-        return not number or self._rows(_DIGEST, (self.where.store, number)) == [(digest,)]
+    def place(self, number: int, digest: str) -> int | None:
+        """Return the number of a line if it has this digest, else None; always 0 for 0, the number before the first."""
+        is_there = not number or self._rows(_DIGEST, (self.where.store, number)) == [(digest,)]
+        return number if is_there else None
 
     def lines(self, after: int) -> Iterator[list[bytes]]:
         """Yield pages of the lines after one, each in the format of release 0.1. Raises DamageError if a line is missing."""

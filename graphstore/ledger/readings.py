@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,12 +30,13 @@ _WAITING = 10_000  # answers in the queue; further ones are dropped
 _BYTES = 64 << 20  # bytes of the answers in the queue; further ones are dropped
 _THINGS = 10_000  # ids of one answer; further ones are ignored
 _CLEAN_EVERY = 3_600.0  # seconds between two removals of old readings
-_ADD = "INSERT INTO reading (at, agent, is_token, scopes, branch, call, valid, tx, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT INTO reading (at, agent, is_token, scopes, branch, call, valid, tx, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number"
 _ADD_THINGS = """
-INSERT OR IGNORE INTO read_thing (id, reading, is_noticed)
+INSERT INTO read_thing (id, reading, is_noticed)
 SELECT w.value, ?1, 0 FROM json_each(?2) w
 WHERE EXISTS (SELECT 1 FROM all_entity e WHERE e.id = w.value)
   AND NOT EXISTS (SELECT 1 FROM all_entity e JOIN all_forgotten f ON f.entity = e.number WHERE e.id = w.value)
+ON CONFLICT DO NOTHING
 """
 _MARK = """
 UPDATE read_thing SET is_noticed = 1
@@ -64,15 +64,19 @@ WITH last (id, tx) AS (
   SELECT t.id, max(r.tx) FROM reading r CROSS JOIN read_thing t ON t.reading = r.number
   WHERE r.agent = ?1 AND r.is_token = ?2 AND r.branch = ?3 GROUP BY t.id
 )
-SELECT t.id, r.agent, max(r.at), r.valid, r.tx, r.known, r.call, r.scopes
-FROM last l CROSS JOIN read_thing t ON t.id = l.id CROSS JOIN reading r ON r.number = t.reading
-WHERE r.agent = ?1 AND r.is_token = ?2 AND r.branch = ?3 AND NOT t.is_noticed AND r.known >= l.tx
-  AND (?3 <> '' OR EXISTS (SELECT 1 FROM entity e WHERE e.id = t.id AND (
-    EXISTS (SELECT 1 FROM period p WHERE p.entity = e.number AND p.closed_by IS NOT NULL AND p.tx_to > r.known)
-    OR EXISTS (SELECT 1 FROM absence a WHERE a.entity = e.number AND a.tx_from > r.known)
-    OR EXISTS (SELECT 1 FROM shaky s WHERE s.entity = e.number AND s.tx_from > r.known))))
-GROUP BY t.id, r.known, CASE WHEN r.valid < r.at - {PRESENT} THEN r.valid END
-ORDER BY 3 DESC
+SELECT id, agent, at, valid, tx, known, call, scopes
+FROM (
+  SELECT t.id, r.agent, r.at, r.valid, r.tx, r.known, r.call, r.scopes,
+    row_number() OVER (PARTITION BY t.id, r.known, CASE WHEN r.valid < r.at - {PRESENT} THEN r.valid END ORDER BY r.at DESC) AS place
+  FROM last l CROSS JOIN read_thing t ON t.id = l.id CROSS JOIN reading r ON r.number = t.reading
+  WHERE r.agent = ?1 AND r.is_token = ?2 AND r.branch = ?3 AND NOT t.is_noticed AND r.known >= l.tx
+    AND (?3 <> '' OR EXISTS (SELECT 1 FROM entity e WHERE e.id = t.id AND (
+      EXISTS (SELECT 1 FROM period p WHERE p.entity = e.number AND p.closed_by IS NOT NULL AND p.tx_to > r.known)
+      OR EXISTS (SELECT 1 FROM absence a WHERE a.entity = e.number AND a.tx_from > r.known)
+      OR EXISTS (SELECT 1 FROM shaky s WHERE s.entity = e.number AND s.tx_from > r.known))))
+) found
+WHERE place = 1
+ORDER BY at DESC
 """
 
 
@@ -124,9 +128,12 @@ class ReadingsRecorder:
     `lost` counts the answers that could not be recorded: the queue was full, or the file could not be written.
     """
 
-    def __init__(self, file: Path, now: Callable[[], Instant], days: float = DAYS) -> None:
+    def __init__(
+        self, again: Callable[..., Database], now: Callable[[], Instant], days: float = DAYS
+    ) -> None:
+        """Prepare to record. `again` opens the ledger once more, see `Database.again`."""
         self.now, self.lost = now, 0
-        self._file, self._days = file, days
+        self._again, self._days = again, days
         self._waiting: deque[AnswerToRecord] = deque()
         self._marks: deque[tuple[Any, ...]] = deque()
         self._database: Database | None = None
@@ -218,10 +225,10 @@ class ReadingsRecorder:
         batch, marks = list(self._waiting), list(self._marks)
         rows = self._rows(batch)
         if self._database is None:
-            self._database = Database(self._file, durability="interval", timeout=timeout)
+            self._database = self._again(durability="interval", timeout=timeout)
         with self._database.transaction(timeout) as connection:
             for row, ids in rows:
-                number = connection.execute(_ADD, row).lastrowid
+                [(number,)] = connection.execute(_ADD, row).fetchall()
                 if not connection.execute(_ADD_THINGS, (number, ids)).rowcount:
                     connection.execute("DELETE FROM reading WHERE number = ?", (number,))
             connection.executemany(_MARK, marks)

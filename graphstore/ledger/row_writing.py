@@ -61,6 +61,7 @@ _THINGS = """
 SELECT e.number, e.is_event, e.kind, e.key, EXISTS (SELECT 1 FROM all_forgotten f WHERE f.entity = e.number)
 FROM json_each(?) s CROSS JOIN all_entity e WHERE e.number = s.value
 """
+_ADD_ALIAS = "INSERT INTO all_alias VALUES (?, ?, ?, ?, ?) ON CONFLICT (line, branch, entity, ordinal) DO UPDATE SET version = excluded.version"
 _BODIES = "SELECT number, data FROM body WHERE number >= ? AND number < ?"
 _NAMING = {"versions": (0,), "rows": (0,), "turns": (0,), "gaps": (0,), "links": (1, 3)}
 """Lists of a head, and the places in their entries that are ids of entities."""
@@ -394,7 +395,7 @@ class RowWriter:
             entity = self._entity(id)
             rows.append((self.line.number, branch, entity, there, self._version(entity, here)))
         if rows:
-            self._connection.executemany("INSERT OR REPLACE INTO all_alias VALUES (?, ?, ?, ?, ?)", rows)
+            self._connection.executemany(_ADD_ALIAS, rows)
 
     def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
         rows = [(self.line.row(table, place), self._tx, self._operation(by)) for place, by in closed]

@@ -6,6 +6,7 @@ rows of the whole ledger, so they may depend on things outside. Of the settings 
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import weakref
 from collections import OrderedDict
@@ -41,6 +42,7 @@ _TRUNK = {
     "forgotten": f"+a.operation < {SPAN}", "message": f"+a.period < {SPAN}", "shaky": "+a.line = 0",
     "taken": f"+a.number < {SPAN} AND a.tx_to = {OPEN}",
 }  # fmt: skip
+_HIDDEN = re.compile(r"has_hidden_reason\('((?:[^']|'')*)', a\.tx, a\.body\)")
 _REASON = "json_extract(CAST({}.data AS TEXT), '$.reason')"
 
 
@@ -210,17 +212,31 @@ class ScopedRows:
             f"AND (wq.opened_by = {number} OR wq.closed_by = {number}) WHERE (wk.source = w.source OR wk.target = w.source) AND {self._ends('wk')})))"
         )
 
-    def reasons_of(self) -> tuple[str, str]:
+    def reasons_of(self, tx: str = "?") -> tuple[str, str]:
         """Return two statements for the reasons of one transaction (body, reason, 1 if inside): those of operations, and those of links outside."""
         done = (
-            f"SELECT a.body, {_REASON.format('b')}, {self.is_on_inside('a')} FROM main.all_operation a CROSS JOIN main.body b ON b.number = a.body "
-            f"WHERE a.tx = ? AND +a.number < {SPAN}"
+            f"SELECT r.body, {_REASON.format('b')} AS reason, {self.is_on_inside('r')} AS is_inside FROM main.all_operation r "
+            f"CROSS JOIN main.body b ON b.number = r.body WHERE r.tx = {tx} AND +r.number < {SPAN}"
         )
         claimed = (
-            f"SELECT c.body, {_REASON.format('b')}, 0 FROM main.all_operation a CROSS JOIN main.all_claim c ON c.operation = a.number "
-            f"CROSS JOIN main.body b ON b.number = c.body WHERE a.tx = ? AND +a.number < {SPAN} AND NOT {self._link('c.link')}"
+            f"SELECT c.body, {_REASON.format('b')} AS reason, 0 AS is_inside FROM main.all_operation r CROSS JOIN main.all_claim c ON c.operation = r.number "
+            f"CROSS JOIN main.body b ON b.number = c.body WHERE r.tx = {tx} AND +r.number < {SPAN} AND NOT {self._link('c.link')}"
         )
         return done, claimed
+
+
+def without_functions(statement: str) -> str:
+    """Return a statement of `ScopedRows` for a database that lacks our SQL function: with the condition in its place. It is slower for large transactions."""
+    return _HIDDEN.sub(_hidden_reason, statement) if "has_hidden_reason" in statement else statement
+
+
+def _hidden_reason(call: re.Match[str]) -> str:
+    scopes = tuple(call[1].replace("''", "'").split("\n"))
+    done, claimed = ScopedRows(scopes).reasons_of("a.tx")
+    return (
+        f"EXISTS (SELECT 1 FROM ({done} UNION ALL {claimed}) o WHERE o.is_inside = 0 AND o.reason = "
+        f"(SELECT {_REASON.format('ob')} FROM main.body ob WHERE ob.number = a.body))"
+    )
 
 
 def add_functions(connection: sqlite3.Connection) -> None:

@@ -44,8 +44,7 @@ class RequestedTransaction(NamedTuple):
 
 def is_held_elsewhere(store: GraphStore) -> bool:
     """Return True if another process holds the write lock, and so may have a transaction open."""
-    place = store._place
-    with closing(Database(place.file, timeout=place.timeout)) as database:
+    with closing(store._ledger.database.again(timeout=store._place.timeout)) as database:
         try:
             with database.transaction():
                 return False
@@ -55,7 +54,7 @@ def is_held_elsewhere(store: GraphStore) -> bool:
 
 def kept_of(store: GraphStore, request: str) -> list[RequestedTransaction]:
     """Return the committed transactions of a request, from any server, oldest first. Only the last lines of the journal are searched."""
-    with closing(Database(store._place.file, read_only=True)) as database:
+    with closing(store._ledger.database.again(read_only=True)) as database:
         rows = database.rows(_OF_REQUEST, (_REACH, b'"request":' + dumps(request)))
         heads = [(row[0], checked_head(database, *row)) for row in rows]
     return [RequestedTransaction(number, head) for number, head in heads if head.get("request") == request]

@@ -242,7 +242,7 @@ class WholeStore(Writer):
         trunk = self._lines[0]
         if trunk._recorder is None:
             trunk._recorder = ReadingsRecorder(
-                self._ledger.path, trunk._now, readings.DAYS if days is None else days
+                self._ledger.database.again, trunk._now, readings.DAYS if days is None else days
             )
         return trunk._recorder
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def test_an_answer_that_cannot_be_read_is_left_out_and_counted(store: GraphStore
 
 
 def test_an_answer_that_cannot_be_read_takes_no_other_with_it(store: GraphStore) -> None:
-    recorder = ReadingsRecorder(store.path / "ledger.db", store._now)
+    recorder = ReadingsRecorder(store._ledger.database.again, store._now)
     valid, tx = store.coordinate()
     with recorder._writing:  # both are written at once
         for body in ({"id": "\ud800"}, {"id": "a"}):
@@ -177,7 +178,7 @@ def test_a_batch_waits_while_another_process_writes(store: GraphStore) -> None:
     other = Database(store.path / "ledger.db")
     try:
         with other.transaction():
-            recorder = ReadingsRecorder(store.path / "ledger.db", store._now)
+            recorder = ReadingsRecorder(store._ledger.database.again, store._now)
             valid, tx = store.coordinate()
             recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))
             recorder.flush(timeout=0.05)
@@ -191,7 +192,7 @@ def test_a_batch_waits_while_another_process_writes(store: GraphStore) -> None:
 
 def test_what_could_never_be_written_is_counted_as_lost(store: GraphStore, monkeypatch: Any) -> None:
     monkeypatch.setattr(readings, "_WAITING", 2)
-    recorder = ReadingsRecorder(store.path / "nothing.db", store._now)
+    recorder = ReadingsRecorder(partial(Database, store.path / "nothing.db"), store._now)
     valid, tx = store.coordinate()
     for _ in range(3):
         recorder.add(AnswerToRecord(Agent("ben"), "get", store._now(), valid, tx, {"id": "a"}))

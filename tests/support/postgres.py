@@ -113,6 +113,10 @@ class Server:
     def conninfo(self) -> str:
         return f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
 
+    def url(self, store: str) -> str:
+        """The address of a store at this server."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres?store={store}"
+
     def sql(self, text: str) -> list[tuple[object, ...]]:
         """The rows of a statement."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
@@ -239,6 +243,22 @@ class Pair:
         """End both."""
         self.primary.stop()
         self.standby.stop()
+
+
+@contextmanager
+def alone(settings: str = "fsync = off\n") -> Iterator[Server]:
+    """One server, until the end of the block, whose files are in memory where there is room."""
+    in_memory = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _NEEDED
+    folder = Path(tempfile.mkdtemp(prefix="graphstore-postgres-", dir=_MEMORY if in_memory else None))
+    give(folder)
+    made = Server(folder / "primary", free_port())
+    try:
+        made.begin(settings + (_IN_MEMORY if in_memory else ""))
+        made.start()
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
