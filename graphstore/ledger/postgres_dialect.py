@@ -63,7 +63,7 @@ def _with_names(statement: str) -> tuple[str, tuple[str, ...]]:
         names[name] = None
         return f":p_{name}"
 
-    return _TOKEN.sub(replaced, without_functions(statement)), tuple(names)
+    return _TOKEN.sub(replaced, without_functions(statement).replace(" NOT INDEXED", "")), tuple(names)
 
 
 @lru_cache(maxsize=4096)
@@ -208,6 +208,8 @@ def _rewritten(node: exp.Expression) -> exp.Expression:
         node.set("expression", exp.cast(node.expression, "INT"))
     elif isinstance(node, exp.Limit) and not isinstance(node.expression, exp.Literal):
         node.set("expression", exp.Nullif(this=node.expression, expression=_NO_LIMIT.copy()))
+    elif isinstance(node, exp.Ordered) and isinstance(node.parent, exp.OnConflict):
+        return node.this
     elif isinstance(node, exp.HexString):
         return exp.cast(exp.Literal.string(f"\\x{node.name}"), "BYTEA")
     elif isinstance(node, exp.Sum):
@@ -239,7 +241,7 @@ def _function(node: exp.Anonymous) -> exp.Expression:
     if name == "json_array":
         return exp.cast(exp.Anonymous(this="json_build_array", expressions=given), "TEXT")
     if name == "json_quote_of":
-        return exp.cast(exp.Anonymous(this="to_json", expressions=given), "TEXT")
+        return exp.cast(exp.Anonymous(this="to_json", expressions=[exp.cast(given[0], "TEXT")]), "TEXT")
     return node
 
 
