@@ -21,7 +21,7 @@ from sqlglot import exp
 from graphstore.ledger.scoped_rows import without_functions
 from graphstore.ledger.statements import read, schema_statements
 
-_TOKEN = re.compile(r"'(?:[^']|'')*'|--[^\n]*|\?(\d*)|(?<!:):(\w+)|\bjson_(?:extract|type|quote)(?=\()|\bhex(?=\()")
+_TOKEN = re.compile(r"'(?:[^']|'')*'|--[^\n]*|\?(\d*)|(?<!:):(\w+)|\bjson_(?:extract|type|quote|group_array|group_object)(?=\()|\bhex(?=\()")
 _TYPES = {int: "BIGINT", bool: "BIGINT", str: "TEXT", bytes: "BYTEA", float: "DOUBLE PRECISION"}
 _TEXTS = frozenset({
     "id", "kind", "key", "scope", "verb", "subject", "author", "word", "standing", "tag", "name", "agent", "branch", "sort", "topic", "thread", "sender",
@@ -235,8 +235,8 @@ def _element(node: exp.Expression) -> exp.Expression:
 
 def _function(node: exp.Anonymous) -> exp.Expression:
     name, given = node.name.lower(), node.expressions
-    if name in ("json_group_array", "json_group_object"):
-        own, nothing = ("json_agg", "[]") if name == "json_group_array" else ("json_object_agg", "{}")
+    if name in ("json_group_array_of", "json_group_object_of"):
+        own, nothing = ("json_agg", "[]") if name == "json_group_array_of" else ("json_object_agg", "{}")
         return exp.cast(exp.Coalesce(this=exp.Anonymous(this=own, expressions=given), expressions=[exp.Literal.string(nothing)]), "TEXT")
     if name == "json_array":
         return exp.cast(exp.Anonymous(this="json_build_array", expressions=given), "TEXT")
