@@ -75,6 +75,7 @@ _HOLDER = """
 SELECT a.pid, a.application_name, coalesce(host(a.client_addr), 'the machine of the server') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND (l.classid::bigint << 32 | l.objid::bigint) = $1 LIMIT 1
 """
+_NO_RIGHT = ("42501", "42P01", "42883", "3F000")  # insufficient privilege; tables, functions and schemas that the role may not see
 _WAITED = "55P03"  # SQLSTATE lock_not_available
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,50}")
 
@@ -91,10 +92,26 @@ class ServerError(sqlite3.OperationalError):
     """An error of PostgreSQL, in the place of one of SQLite. `state` is its SQLSTATE."""
 
     def __init__(self, error: psycopg.Error) -> None:
-        super().__init__(str(error).strip() or type(error).__name__)
         self.state = error.sqlstate or ""
         self.holder = ""  # who writes, if that is why a wait for the lock ended
         self.is_lost = isinstance(error, psycopg.OperationalError) and not self.state
+        why = str(error).strip().rstrip(".") or type(error).__name__
+        super().__init__(f"{why}{self._way_out()}")
+
+    def _way_out(self) -> str:
+        """Return what to do about the error, to be followed by a full stop."""
+        if self.is_lost or self.state.startswith(("08", "57")):
+            return ". Try again when the server answers"
+        if self.state.startswith("53"):
+            return ". The server is full: free space or connections there, and do it again"
+        if self.state == "25006":
+            return ". It is a standby: open it with read_only=True, or give the address of the primary"
+        if self.state in _NO_RIGHT:
+            return (
+                ". Give the role the right, unless the schema was dropped: GRANT CREATE ON DATABASE to make a store; USAGE on its schema and SELECT, INSERT, "
+                "UPDATE, DELETE on its tables to write it; SELECT to read it with read_only=True"
+            )
+        return ""
 
 
 @contextlib.contextmanager
@@ -508,24 +525,11 @@ def refused(error: Exception, where: Address, timeout: float) -> EngineError:
     """Return the GraphStore error for an error of the server. It names the address without its password."""
     if not isinstance(error, ServerError):
         return EngineError(f"cannot read or write {where.shown}: {error}.")
-    why = str(error).replace(where.conninfo, where.shown).rstrip(".")
-    state = error.state
-    if state == _WAITED:
+    if error.state == _WAITED:
         return LockedError(
             f"another process has been writing {where.shown} for {timeout:g} seconds.{error.holder} Nothing was changed. Try again, or give a larger timeout=."
         )
-    if state == "42501":
-        return EngineError(
-            f"{where.shown} refused: {why}. Give the role the right: GRANT CREATE ON DATABASE to make a store; USAGE on its schema and SELECT, INSERT, "
-            "UPDATE, DELETE on its tables to write it; SELECT to read it with read_only=True."
-        )
-    if state == "25006":
-        return EngineError(f"{where.shown} only reads: it is a standby. Open it with read_only=True, or give the address of the primary.")
-    if state.startswith("53"):
-        return EngineError(f"{where.shown} is full: {why}. Free space or connections there, and do it again.")
-    if error.is_lost or state.startswith(("08", "57")):
-        return EngineError(f"{where.shown} did not answer: {why}. Try again when the server is there.")
-    return EngineError(f"{where.shown} refused: {why}.")
+    return EngineError(f"{where.shown} refused: {error}.")
 
 
 class PostgresPlace(Folder):
