@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 import socket
 import subprocess
 import sys
@@ -334,3 +335,25 @@ def test_a_turn_of_another_thread_ends_in_time(url: str):
         assert "Try again" in str(refused[0])
         with store.transaction(), pytest.raises(InvalidError, match="another opening"):
             other.add_node("fact", {"says": "yours"})
+
+
+def test_a_pooler_in_transaction_mode_is_in_front(postgres: Any, url: str, tmp_path: Path):
+    if shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") is None:
+        pytest.skip("needs pgbouncer, of Debian's package of that name")
+    from tests.support.postgres import pooler
+
+    with graphstore.open(tmp_path / "a.gs") as folder:
+        filled(folder)
+    with pooler(postgres) as port:
+        pooled = url.replace(f":{postgres.port}/", f":{port}/")
+        assert graphstore.copy(tmp_path / "a.gs", pooled).lines > 20
+        with graphstore.open(pooled) as store, graphstore.open(pooled) as other, graphstore.open(url) as direct:
+            nodes = [each.add_node("fact", {"says": "it"}) for each in (store, other, direct, store)]
+            assert [store.node(each.id).id for each in nodes] == [other.node(each.id).id for each in nodes]
+            assert store.what_superseded("n0") and direct.last_tx == store.last_tx
+            threads = [threading.Thread(target=lambda: [store.add_node("fact", {"says": "t"}) for _ in range(5)]) for _ in range(6)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+            assert len(store.nodes()) == len(direct.nodes()) and store.verify().ok

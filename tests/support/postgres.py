@@ -275,3 +275,31 @@ def pair(*, in_memory: bool = False) -> Iterator[Pair]:
         if made is not None:
             made.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def pooler(server: Server) -> Iterator[int]:
+    """The port of a pgbouncer in transaction mode in front of a server, until the end of the block."""
+    folder, port = Path(tempfile.mkdtemp(prefix="graphstore-pooler-")), free_port()
+    (folder / "users").write_text('"postgres" ""\n')
+    (folder / "pgbouncer.ini").write_text(
+        f"[databases]\npostgres = host=127.0.0.1 port={server.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = trust\nauth_file = {folder / 'users'}\npool_mode = transaction\ndefault_pool_size = 3\n"
+    )
+    give(folder)
+    running = subprocess.Popen(
+        [shutil.which("pgbouncer") or "/usr/sbin/pgbouncer", str(folder / "pgbouncer.ini")],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **_identity(),
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + 20
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            assert running.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+        yield port
+    finally:
+        running.kill()
+        running.wait()
+        shutil.rmtree(folder, ignore_errors=True)
