@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from graphstore.cli import command_rows, commands, common, hooks, serve_commands
+from graphstore.cli import command_rows, commands, common, serve_commands
 from graphstore.cli.commands import GROUPS, INTERFACES, STORES, UNLISTED
 from graphstore.values.doors import DOOR
 
@@ -257,8 +257,10 @@ def _speak_every_language() -> None:
 def main() -> None:
     """The `graphstore` command."""
     _speak_every_language()
-    if sys.argv[1:2] == ["hook"] and sys.argv[3:4] and sys.argv[3] in hooks.RUNS:
-        hooks.run(*sys.argv[2:])
+    if sys.argv[1:2] == ["hook"] and sys.argv[3:4] in (["start"], ["end"], ["import"]):
+        from graphstore.cli import hooks
+
+        hooks.run(*sys.argv[2:])  # does not return: a hook ends with 0, whatever its arguments are
     target = os.environ.get("GRAPHSTORE_SPANS")
     if target:
         from graphstore.remote import memory_spans

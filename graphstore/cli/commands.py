@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from graphstore.cli import common, file_commands, hooks
+from graphstore.cli import common, file_commands
 from graphstore.cli.command_rows import Command, CommandRun
 from graphstore.cli.command_words import EMBEDDER, Help
 from graphstore.cli.pager import echo
@@ -648,6 +648,12 @@ def _index_soul(asked: CommandRun) -> Any:
     return done
 
 
+def _hook(asked: CommandRun) -> Any:
+    from graphstore.cli import hooks
+
+    return hooks.change(asked)
+
+
 # ---- the commands -----------------------------------------------------------------------------
 
 _ROWS = {
@@ -981,8 +987,8 @@ _LISTED = (
             "expires": Help("After how many days, such as 90d.", "DAYS"),
             "record_reads": Help("Record which things the answers to this token contained.", type="bool")}),
     Command("hook", INTERFACES, "Brief a coding agent when its session starts, and import the session when it ends.", "",
-        hooks.change, places="tool action", on="", words={
-            "tool": Help("claude-code, codex or gemini.", "TOOL", type="|".join(hooks.TOOLS), is_required=True),
+        _hook, places="tool action", on="", words={
+            "tool": Help("claude-code, codex or gemini.", "TOOL", type="claude-code|codex|gemini", is_required=True),
             "action": Help("Write the hooks into its settings, or remove exactly these.", "install|uninstall", type="install|uninstall", is_required=True),
             "project": Help("In the settings of this project. [those of the user]", "DIR", type="path"), "user": Help("In the settings of the user.", type="bool"),
             "memory": Help("The store. [memory.gs in the project, or in the home folder]", "STORE", "--store", "path")}),

@@ -673,14 +673,14 @@ def _parts(path: str) -> list[str]:
 def _is_same_project(one: str, asked: str) -> bool:
     """Return True if a project is the one that is asked for: the same path, the end of it, or a folder below."""
     here, there = _parts(one), _parts(asked)
-    return _ends_alike(here, there) or bool(there) and here[: len(there)] == there
+    return _ends_alike(here, there) or (bool(there) and here[: len(there)] == there)
 
 
 def _touches(one: str, asked: str) -> bool:
     """Return True if one of two paths is the other, lies below it, or is its end."""
     here, there = _parts(one), _parts(asked)
     count = min(len(here), len(there))
-    return _ends_alike(here, there) or bool(count) and here[:count] == there[:count]
+    return _ends_alike(here, there) or (bool(count) and here[:count] == there[:count])
 
 
 def _ends_alike(one: list[str], other: list[str]) -> bool:

@@ -46,7 +46,9 @@ def test_the_hooks_are_those_that_install_writes(tool: str) -> None:
         assert own.keys() == handler.keys()
 
 
-@pytest.mark.parametrize(("tool", "file"), [("claude-code", ".mcp.json"), ("gemini", "gemini-extension.json")])
+@pytest.mark.parametrize(
+    ("tool", "file"), [("claude-code", ".mcp.json"), ("gemini", "gemini-extension.json")]
+)
 def test_the_server_of_agents_is_an_entry(tool: str, file: str) -> None:
     [server] = read(PLUGINS / tool / file)["mcpServers"].values()
 
@@ -66,7 +68,9 @@ def test_the_marketplace_lists_the_folder() -> None:
     ("claude", ["plugin", "validate", str(PLUGINS / "claude-code")]), ("claude", ["plugin", "validate", str(PLUGINS)]),
     ("gemini", ["extensions", "validate", str(PLUGINS / "gemini")]),
 ])  # fmt: skip
-def test_the_tools_own_validators_agree(program: str, words: list[str], tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_tools_own_validators_agree(
+    program: str, words: list[str], tmp_path: Path, monkeypatch: Any
+) -> None:
     found = shutil.which(program)
     if found is None:
         pytest.skip(f"{program} is not installed")
