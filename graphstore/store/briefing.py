@@ -369,26 +369,37 @@ class _Briefing:
             )
         }
         none = ThingWeight("", 0, None, 0)
-        lines = [self._stated(node, weights.get(id, none)) for id, (_, node) in candidates.items()]
-        lines += [each for node in work for each in self._said_in(node)]
-        lines.sort(key=lambda each: -(each.weight or 0))
-        return self._found("standing", "Standing decisions and facts", lines)
+        ranked = [
+            (self._weight_of(node, row := weights.get(id, none)), node, row)
+            for id, (_, node) in candidates.items()
+        ]
+        ranked.sort(key=lambda one: -one[0])
+        lines = [self._stated(*one) for one in ranked[: self._most]]
+        said = {
+            each.text.partition("] ")[2].rpartition(" (")[0]: each
+            for node in reversed(work)
+            for each in self._said_in(node)
+        }
+        lines = sorted([*lines, *said.values()], key=lambda each: -(each.weight or 0))
+        return self._found(
+            "standing", "Standing decisions and facts", lines, max(len(ranked) - self._most, 0)
+        )
 
-    def _stated(self, node: Node, weight: ThingWeight) -> BriefLine:
-        """Return the line of a decision or fact."""
-        affirmed = max(instant(node.recorded_at), weight.confirmed_at or 0)
+    def _weight_of(self, node: Node, known: ThingWeight) -> float:
+        """Return the weight of a decision or fact."""
         emphasis = 2.0 if _is_of(node.kind, _DECISIONS) else 0.5 if node.kind == _CHUNK else 1.0
-        how = [f"confirmed {weight.confirmations} times"] if weight.confirmations else []
-        how += [f"{weight.dependants} rest on it"] if weight.dependants else []
-        how += [f"by {line(node.author, 40)}"] if node.author else []
-        return BriefLine(
-            id=node.id,
-            text=_text(node, "; ".join([_held(node), ", ".join(how)] if how else [_held(node)])),
-            weight=self._weight(
-                affirmed, emphasis * (0.5 if node.standing == "shaky" else 1), share(node.content.get("importance")),
-                weight.confirmations, weight.dependants,
-            ),
+        affirmed = max(instant(node.recorded_at), known.confirmed_at or 0)
+        return self._weight(
+            affirmed, emphasis * (0.5 if node.standing == "shaky" else 1), share(node.content.get("importance")), known.confirmations, known.dependants,
         )  # fmt: skip
+
+    def _stated(self, weight: float, node: Node, known: ThingWeight) -> BriefLine:
+        """Return the line of a decision or fact."""
+        how = [f"confirmed {known.confirmations} times"] if known.confirmations else []
+        how += [f"{known.dependants} rest on it"] if known.dependants else []
+        how += [f"by {line(node.author, 40)}"] if node.author else []
+        text = _text(node, "; ".join([_held(node), ", ".join(how)] if how else [_held(node)]))
+        return BriefLine(id=node.id, text=text, weight=weight)
 
     def _weight(self, affirmed: Instant, emphasis: float, importance: float | None, confirmed: int = 0, dependants: int = 0) -> float:  # fmt: skip
         """Return emphasis · 4^(importance − ½) · (1 + log2(1 + confirmations) + log2(1 + dependants)) · fading with the days since it was affirmed."""

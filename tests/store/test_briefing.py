@@ -164,11 +164,14 @@ def test_what_agents_decided_and_left_unfinished_in_sessions_is_told(store: Grap
         "lessons": {"project": [{"summary": "flush the cache first", "confidence": "high"}]},
     }  # fmt: skip
     store.add_node("segment", piece, id="seg")
+    store.add_node("segment", piece, id="again")
     store.add_node("segment", {"content": "of another shape", "lessons": 7}, id="odd")
 
     found = store.brief(project="api")
 
     assert "use Redis" in text_of(found, "standing") and "flush the cache first" in text_of(found, "standing")
+    assert 1 == found.text.count("use Redis"), "the same words are one decision"
+    assert "- again [decision] use Redis because: it is there" in found.text
     assert "- seg [segment] add a cache (partial" in text_of(found, "open")
     assert "use Redis" not in store.brief(project="shop").text
 
