@@ -14,7 +14,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 
 from graphstore.adapters import places
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import InvalidError
 from graphstore.memory.recall import recall
 from graphstore.store.store import Store
 from graphstore.values.models import Node
@@ -46,7 +46,7 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Remember the events of a session that have content. End those that are no longer in it."""
-        scope = self._scope_of(session.app_name, session.user_id)
+        scope = places.below(self._scope, session.app_name, session.user_id)
         await asyncio.to_thread(self._add_events, scope, session.id, session.events, whole=True)
 
     async def add_events_to_memory(
@@ -59,7 +59,7 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Remember more events, each once by its id. `custom_metadata` is kept with them."""
-        scope = self._scope_of(app_name, user_id)
+        scope = places.below(self._scope, app_name, user_id)
         await asyncio.to_thread(self._add_events, scope, session_id, events, dict(custom_metadata or {}))
 
     async def add_memory(
@@ -71,24 +71,21 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Remember entries as one transaction. One with the id of an earlier one is its next version."""
-        scope = self._scope_of(app_name, user_id)
+        scope = places.below(self._scope, app_name, user_id)
         await asyncio.to_thread(self._add_memories, scope, memories, dict(custom_metadata or {}))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return what a user's memory has on a question, best first. The id of a memory is what `delete_memory` takes."""
-        found = await asyncio.to_thread(self._found, self._scope_of(app_name, user_id), query)
+        found = await asyncio.to_thread(self._found, places.below(self._scope, app_name, user_id), query)
         return SearchMemoryResponse(memories=found)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str) -> None:
         """End one memory, by the id that it was added with or found by. Do nothing for an unknown id."""
-        await asyncio.to_thread(self._delete, self._scope_of(app_name, user_id), memory_id)
+        await asyncio.to_thread(self._delete, places.below(self._scope, app_name, user_id), memory_id)
 
     async def delete_memories(self, *, app_name: str, user_id: str) -> None:
         """End all memories of a user."""
-        await asyncio.to_thread(self._delete, self._scope_of(app_name, user_id), None)
-
-    def _scope_of(self, app: str, user: str) -> str:
-        return "/".join(filter(None, (self._scope, places.joined((app, user)))))
+        await asyncio.to_thread(self._delete, places.below(self._scope, app_name, user_id), None)
 
     def _nodes(self, scope: str, source: str) -> list[Node]:
         return [each for each in self._reader.nodes(KIND, scope=scope) if each.source == source]
@@ -109,7 +106,7 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
         with store.transaction(reason="google-adk"):
             standing = {node.id: node for node in self._nodes(scope, source)}
             for id, event in said.items():
-                if id not in standing and not _is_known(store, id):
+                if id not in standing and not places.is_known(store, id):
                     entry = MemoryEntry(
                         content=event.content, author=event.author, custom_metadata=dict(metadata or {})
                     )
@@ -125,7 +122,7 @@ class StoreMemoryService(places.AtCoordinate, BaseMemoryService):
             for entry in memories:
                 id = _memory_id(scope, entry.id or uuid4().hex)
                 entry = entry.model_copy(update={"custom_metadata": {**metadata, **entry.custom_metadata}})
-                if _is_known(store, id):
+                if places.is_known(store, id):
                     places.put(store, id, KIND, _content(entry), text=_text(entry), source=_source(scope))
                 else:
                     self._add(store, id, scope, entry, _instant(entry.timestamp), _source(scope))
@@ -170,14 +167,6 @@ def _event_id(scope: str, session: str | None, event: Event) -> str:
 
 def _memory_id(scope: str, id: str) -> str:
     return f"{_SOURCE}{scope}/{_MEMORY}{places.joined((id,))}"
-
-
-def _is_known(store: Store, id: str) -> bool:
-    try:
-        store.history(id)
-    except NotFoundError:
-        return False
-    return True
 
 
 def _content(entry: MemoryEntry) -> dict[str, Any]:

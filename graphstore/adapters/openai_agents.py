@@ -37,7 +37,7 @@ class AgentSession(places.AtCoordinate, SessionABC):
     ) -> None:
         self.session_id = session_id
         self.session_settings = SessionSettings().resolve(session_settings)
-        self._scope = "/".join(filter(None, (scope, places.joined((session_id,)))))
+        self._scope = places.below(scope, session_id)
         self._use(store)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:

@@ -61,6 +61,24 @@ def parted(path: str) -> tuple[str, ...]:
     return tuple(map(unquote, path.split("/"))) if path else ()
 
 
+def below(scope: str, *parts: str) -> str:
+    """Return the scope of a path of parts below a scope.
+
+    >>> below("team", "travel", "ana"), below("", "a/b")
+    ('team/travel/ana', 'a%2Fb')
+    """
+    return "/".join(filter(None, (scope, joined(parts))))
+
+
+def is_known(store: Store, id: str) -> bool:
+    """Return True if anything was ever recorded under an id."""
+    try:
+        store.history(id)
+    except NotFoundError:
+        return False
+    return True
+
+
 def found(reader: Any, id: str, kind: str) -> Node | None:
     """The node of this kind as it stands at the reader's coordinate, or None."""
     try:
@@ -86,9 +104,7 @@ def put(
 
     Raises ConflictError where the id was erased, or is trusted more.
     """
-    try:
-        store.history(id)
-    except NotFoundError:
+    if not is_known(store, id):
         return store.add_node(
             kind, content, id=id, scope=scope, text=text, tags=tags, source=source, valid_to=valid_to
         )

@@ -83,7 +83,7 @@ class StoreSessions(places.AtCoordinate, SessionRepository):
         if self._found(AGENT, session_id, agent_id) is None:
             raise SessionException(f"Agent {agent_id} in session {session_id} does not exist")
         beginning = self._id(MESSAGE, session_id, agent_id, "")
-        nodes = self._reader.nodes(MESSAGE, scope=self._scope_of(session_id))
+        nodes = self._reader.nodes(MESSAGE, scope=places.below(self._scope, session_id))
         messages = [
             SessionMessage.from_dict(_content(each)) for each in nodes if each.id.startswith(beginning)
         ]
@@ -105,11 +105,8 @@ class StoreSessions(places.AtCoordinate, SessionRepository):
             raise SessionException(f"MultiAgent state {id} in session {session_id} does not exist")
         self._put(TEAM, session_id, (id,), multi_agent_state)
 
-    def _scope_of(self, session: str) -> str:
-        return "/".join(filter(None, (self._scope, places.joined((session,)))))
-
     def _id(self, kind: str, session: str, *path: str) -> str:
-        return f"{_SOURCE}{self._scope_of(session)}/{places.joined((kind, *path))}"
+        return f"{_SOURCE}{places.below(self._scope, session)}/{places.joined((kind, *path))}"
 
     def _found(self, kind: str, session: str, *path: str) -> dict[str, Any] | None:
         node = places.found(self._reader, self._id(kind, session, *path), kind)
@@ -125,7 +122,7 @@ class StoreSessions(places.AtCoordinate, SessionRepository):
         self._put(kind, session, path, state.to_dict())
 
     def _put(self, kind: str, session: str, path: tuple[str, ...], content: dict[str, Any]) -> None:
-        id, scope = self._id(kind, session, *path), self._scope_of(session)
+        id, scope = self._id(kind, session, *path), places.below(self._scope, session)
         places.put(self._writable, id, kind, content, scope=scope, source=_SOURCE + session)
 
 
