@@ -23,7 +23,7 @@ METADATA = "/.well-known/oauth-authorization-server"
 class LocalIssuer:
     """Signs tokens by one key, and publishes its keys. `asked`: the paths it was asked for. `down`: answer 500."""
 
-    def __init__(self, url: str, *, kind: str = "RS256", metadata: str = METADATA) -> None:
+    def __init__(self, url: str, *, kind: str = "ES256", metadata: str = METADATA) -> None:
         self.url, self.metadata_path = url, metadata
         self.issuer = url  # as its metadata names it
         self.keys: dict[str, Key] = {}
@@ -31,7 +31,7 @@ class LocalIssuer:
         self.down = False
         self.rotate(kind)
 
-    def rotate(self, kind: str = "RS256") -> None:
+    def rotate(self, kind: str = "ES256") -> None:
         """Publish a new key alone, and sign by it."""
         self.alg = kind
         self.kid = f"key-{time.monotonic_ns()}"
