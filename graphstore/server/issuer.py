@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import jwt
@@ -250,15 +251,7 @@ def _published(issuer: str) -> list[dict[str, Any]]:
             f"{origin}{path}/.well-known/openid-configuration",
         )
     )
-    failures = []
-    for place in places:
-        try:
-            metadata = _json(place)
-            break
-        except (jwt.PyJWTError, OSError, ValueError) as error:
-            failures.append(f"{place}: {error}")
-    else:
-        raise InvalidError("; ".join(failures))
+    place, metadata = _first_document(places)
     if metadata.get("issuer") != issuer:
         raise InvalidError(
             f"{place} is of the issuer {metadata.get('issuer')!r}. Give its name exactly: --issuer {metadata.get('issuer')}"
@@ -267,6 +260,20 @@ def _published(issuer: str) -> list[dict[str, Any]]:
     if not isinstance(keys, list):
         raise InvalidError(f"{metadata['jwks_uri']} has no list of keys.")
     return [key for key in keys if isinstance(key, dict)]
+
+
+def _first_document(places: Iterable[str]) -> tuple[str, dict[str, Any]]:
+    """Return the first of some documents that there is, with its place. Raise InvalidError if there is none, or the server does not answer."""
+    failures = []
+    for place in places:
+        try:
+            return place, _json(place)
+        except (jwt.PyJWTError, OSError, ValueError) as error:
+            cause = error.__cause__ or error
+            failures.append(f"{place}: {cause}")
+            if isinstance(cause, OSError) and not isinstance(cause, HTTPError):
+                break  # others would wait for it in vain too
+    raise InvalidError("; ".join(failures))
 
 
 def _json(url: str) -> dict[str, Any]:

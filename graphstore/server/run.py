@@ -133,13 +133,13 @@ def serve(
     before, named = None if read_only else server_file.left(folder), str(folder)
     with contextlib.ExitStack() as stack:
         _make_room(listening.limits.connections)
-        sockets = listen(listening)
-        stack.callback(sockets.close)
+        sockets = stack.enter_context(listen(listening))
+        url = url_of(listening.host, sockets.getsockname()[1])
+        settings = listening.admitting(url, read_only)
         store = _opened(stack, folder, read_only, driver)
         _report_notices(store, report)
         _report_takeover(folder, before)
         ticking = _ticking(stack, store, prepared)
-        url = url_of(listening.host, sockets.getsockname()[1])
 
         @contextlib.asynccontextmanager
         async def beside(calling: Calling) -> AsyncIterator[None]:
@@ -157,7 +157,7 @@ def serve(
             async with together([made.agents.run(), due, others, end, reached, _import_calls(), issuer]):
                 yield
 
-        made = app(store, tokens=tokens.kept(folder), started=beside, **listening.admitting(url, read_only))
+        made = app(store, tokens=tokens.kept(folder), started=beside, **settings)
         gc.freeze()  # opened objects live as long as the server: the collector need not scan them again
         gc.set_threshold(*_COLLECT)
         server = _Server(made, folder)
