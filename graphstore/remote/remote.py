@@ -332,7 +332,9 @@ class _Served(Remote, Store):
     @_documented_as(Store.without)
     def without(self, **omitted: Any) -> Any:
         given = {
-            name: iso(instant(getattr(value, "tx", value), "tx")) if name == "tx" else value
+            name: iso(self.instant_of(getattr(value, "tx", value), "tx", "tx", "from"))
+            if name == "tx"
+            else value
             for name, value in omitted.items()
             if value is not None
         }
