@@ -115,7 +115,7 @@ def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
 
 
 def exactly(at: datetime | Instant) -> str:
-    """Return an instant as `when` does, with the fraction of a second, where instants must differ: parsed as a time, it is the same instant."""
+    """Return an instant as `when` does, with the fraction of a second, where instants must differ: as a time that is recorded it is the same instant."""
     if isinstance(at, int):
         if at >= OPEN:
             return "…"

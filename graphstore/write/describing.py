@@ -125,7 +125,7 @@ class Amend(Verb[Node]):
         begins = index.stated_start(ent)
         if begins is not None and ALWAYS[0] < during[0] < begins:
             raise InvalidError(
-                f"{name!r} begins {exactly(begins)}, after valid_from {exactly(during[0])}, and amend changes only what is there. Give valid_from from then on, "
+                f"{name!r} begins {exactly(begins)}, after valid_from {exactly(during[0])}, and amend changes only what is there. Give a valid_from that is not before, "
                 f"or leave it out for all of it; revise({name!r}, …, valid_from=) says what held before."
             )
         act.expect(ent, self.if_number)
