@@ -150,7 +150,7 @@ class ReadTools(Tools):
             answers.ListAnswer, LaterParts([("things", one, row.id) for row in found]), total=len(found)
         )
 
-    @reading(rare=("valid", "tx"))
+    @reading(rare=("valid", "tx"), slow=True)
     def review(self, question: ToolQuestion) -> answers.ReviewAnswer:
         """What somebody should look at, each with the call that settles it: contradictions, shaky things, doubts, what may be one thing."""
         from graphstore.sessions.review import review

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from math import ceil
 from unicodedata import normalize
 
-from graphstore.values import sameness, similar_pairs
+from graphstore.values import sameness
 from graphstore.values.findings import JoinCandidate
 from graphstore.values.generated_ids import is_one
 from graphstore.view import conflicts
@@ -65,9 +67,24 @@ def _pairs(sight: Sight, rows: list[int]) -> Iterator[tuple[int, int, str]]:
                 seen.add((first, at))
                 yield rows[first], row, f"one name: {name}"
     said = [conflicts.statement(sight, row) for row in rows]
-    for one, other in similar_pairs.alike([sameness.tokens(text) for text in said]):
+    for one, other in _near([sameness.tokens(text) for text in said]):
         if (one, other) not in seen and sameness.same(said[one], said[other]):
             yield rows[one], rows[other], "nearly the same statement"
+
+
+def _near(sets: list[frozenset[str]]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of sets, by their places, that have nearly all words in common: each two of these share one of their few rarest words."""
+    counts = Counter(word for words in sets for word in words)
+    holders: dict[str, list[int]] = {}
+    for at, words in enumerate(sets):
+        rarest = sorted(words, key=lambda word: (counts[word], word))
+        rarest = rarest[: len(words) - ceil(sameness.SAME * len(words)) + 1]
+        shared = {one for word in rarest for one in holders.get(word, ())}
+        yield from (
+            (one, at) for one in sorted(shared) if sameness.jaccard(sets[one], words) >= sameness.SAME
+        )
+        for word in rarest:
+            holders.setdefault(word, []).append(at)
 
 
 def _names(sight: Sight, row: int) -> set[str]:
