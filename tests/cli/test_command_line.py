@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = [
     "demo", "init", "token", "add-node", "revise", "amend", "supersede", "end", "retract", "undo", "link", "unlink", "record-event", "get", "links", "history",
     "what-superseded", "why", "effects", "walk", "path", "diff", "query", "sql", "over", "changes", "import", "export", "restore", "copy", "lake", "project", "verify", "compact", "rebuild", "stats",
-    "events", "record-message", "timeline", "trace", "evict", "erase", "forget", "retention", "review", "resolve", "sweep", "confirm", "grounds", "shaky", "readers-of", "search", "fold", "trust", "languages",
+    "events", "record-message", "timeline", "trace", "evict", "erase", "forget", "retention", "review", "resolve", "sweep", "confirm", "grounds", "shaky", "readers-of", "search", "fold", "join", "split", "trust", "languages",
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
     "connect",
@@ -309,6 +309,21 @@ def test_add_takes_every_option(folder: Path) -> None:
         ("supersedes", "limits", "told so"),
     ]
     assert answer("changes", folder)[-1]["author"] == "dora"
+
+
+def test_two_ids_are_joined_and_split(folder: Path) -> None:
+    run("add", folder, "person", '{"name": "Bob"}', "--id", "bob")
+    run("add", folder, "person", '{"name": "BOB"}', "--id", "robert")
+
+    assert [("robert", "bob")] == [
+        (each["node"]["id"], each["into"]["id"]) for each in answer("review", folder)["joins"]
+    ]
+    assert "join('robert', into='bob', reason=…)" in run("review", folder)
+    assert "joined robert into bob." in run("join", folder, "robert", "--into", "bob", "--reason", "one")
+    assert "joined into bob" in run("what-superseded", folder, "robert")
+    assert answer("get", folder, "robert")["node"]["id"] == "bob"
+    assert "split off robert-v1" in run("split", folder, "robert", "--reason", "two people")
+    assert answer("get", folder, "robert")["node"]["id"] == "robert"
 
 
 def test_add_reads_content_from_a_file_and_from_standard_input(folder: Path, tmp_path: Path) -> None:
