@@ -12,9 +12,11 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, cast
 
+from graphstore.errors import ConflictError
 from graphstore.ledger.chain import DESCRIBING
 from graphstore.read.columns import ENDED
 from graphstore.read.happened import FIRST
+from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import description
 from graphstore.values.findings import Merge
 from graphstore.values.models import Json
@@ -30,6 +32,7 @@ from graphstore.values.period import (
     without_all,
 )
 from graphstore.values.threeway import Cell
+from graphstore.values.vocabulary import JOINED
 from graphstore.view.sight import Core
 from graphstore.write import joining
 from graphstore.write.changes_since import Contained, LineCore
@@ -65,6 +68,7 @@ class Carrying:
     def write(self) -> Merge:
         """Write the plan in the caller's transaction."""
         work, plan = self.work, self.plan
+        self._refuse_other_joins()
         first = len(self.mine.o_tx)
         verb = "pull" if self.theirs.branch is None else "merge"
         work.branches.append([verb, self.name])
@@ -105,6 +109,28 @@ class Carrying:
         told["left_out"] = plan.left_out
         found: dict[str, Any] = {name: tuple(ids) for name, ids in told.items()}
         return Merge(merged=True, conflicts=tuple(plan.conflicts), tx=moment(work.tx), **found)
+
+    def _refuse_other_joins(self) -> None:
+        """Raise ConflictError if both sides joined one node: what either moved cannot be put together."""
+        for triple in {triple_of(self.branch, link) for link in self.since.links}:
+            if triple.kind != JOINED or triple not in self._joins(self.theirs, triple.target):
+                continue
+            for name in (triple.source, triple.target):
+                for other in self._joins(self.mine, name) - self._joins(self.theirs, name):
+                    raise ConflictError(
+                        f"{triple.target!r} was joined into {triple.source!r}, and on the other side {other.target!r} into {other.source!r}. "
+                        f"Take one of the two back first: split({other.target!r}, reason=…)."
+                    )
+
+    def _joins(self, index: WorkingSet, name: str) -> set[Triple]:
+        """Return the believed joins at a node."""
+        ent = index.ids.get(name, -1)
+        links = [link for side in (index.out, index.into) for link in index.of_kinds(side, ent, (JOINED,))]
+        return {
+            Triple(index.names[index.l_src[link]], JOINED, index.names[index.l_tgt[link]])
+            for link in links
+            if index.believed_link(link, self.work.tx)
+        }
 
     def _decisions(self) -> None:
         verbs = {"link": "decide_link", "cycle": "decide_link"}

@@ -50,6 +50,24 @@ def test_a_join_holds_on_its_branch_and_comes_with_the_merge(store, clock):
     assert () == store.verify().problems
 
 
+@pytest.mark.parametrize("other", [("bob", "rs"), ("robert", "bob"), ("robert", "rs"), ("rs", "robert")])
+def test_a_merge_of_other_joins_of_one_node_is_refused(store, clock, other):
+    known_twice(store)
+    store.add_node("person", {"name": "R. S."}, id="rs", valid_from="2022-01-01")
+    branch = store.branch("dedup")
+    clock.move(days=1)
+    branch.join("bob", into="robert")
+    clock.move(days=1)
+    store.join(other[0], into=other[1])
+    with pytest.raises(graphstore.ConflictError, match=r"Take one of the two back first: split\("):
+        store.merge("dedup", decide="trunk" if other == ("robert", "bob") else "branch")
+    store.split(other[0], reason="not so")
+
+    assert store.merge("dedup", decide="branch").merged
+    assert "robert" == store.node("bob").id
+    assert () == store.verify().problems
+
+
 def test_a_link_of_a_branch_comes_to_what_was_joined_meanwhile(store, clock):
     known_twice(store)
     branch = store.branch("plan")
