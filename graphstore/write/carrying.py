@@ -363,7 +363,9 @@ class Carrying:
         """Follow the branch over a period where one side took back what the other states or confirmed. No later row of the branch may show this."""
         if cell.theirs is not None:
             version = self._version(self.theirs.r_ver[cell.theirs.row])
-            self.work.restore(self.ent[ent], version, cell.period, self.decided[self.theirs.names[ent]])
+            name = self.theirs.names[ent]
+            by = self.decided[name] if name in self.decided else self._op(self.since.decisions[name])
+            self.work.restore(self.ent[ent], version, cell.period, by)
         elif cell.theirs_gone is not None:
             self._close(ent, cell.period, cell.theirs_gone.operation)
 

@@ -119,6 +119,11 @@ class ChangesSince:
         """Return when another store recorded operations, by their numbers."""
         return {each.number: each.recorded for each in self.operations if each.recorded is not None}
 
+    @cached_property
+    def decisions(self) -> dict[str, int]:
+        """Return the last decision of a merge or pull on each thing, by its id."""
+        return {each.subject: each.number for each in self.operations if each.verb == "decide"}
+
     @property
     def first_op(self) -> int:
         """Return the number of the first operation; `NONE`, above all others, if there is none."""

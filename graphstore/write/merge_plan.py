@@ -154,7 +154,7 @@ class Planning:
         self._kinds()
         self._trust()
         for ent in sorted(
-            self.since.things | self._spoken_of()
+            self.since.things | self._spoken_of() | self._decided_there()
         ):  # in the order in which they were first known
             ours = self.mine.ids.get(self.theirs.names[ent], -1)
             if ent in self.theirs.gone or ours in self.mine.gone:
@@ -217,6 +217,17 @@ class Planning:
         self.mine.prepare_ids(names.values())
         return {ent for ent, name in names.items() if name in ids and changed(ids[name])}
 
+    def _decided_there(self) -> set[int]:
+        """Return what the branch decided when it took over what is here, also where that wrote no row there: the decision comes along."""
+        if not self.has_seen:
+            return set()
+        self.theirs.prepare_ids(self.since.decisions)
+        return {self.theirs.ids[name] for name in self.since.decisions if name in self.theirs.ids}
+
+    def _is_decided_there(self, cell: Cell) -> bool:
+        """Return True if the branch states what holds over a period by a decision, and not by a row that it has written since."""
+        return self.has_seen and cell.theirs is not None and self.theirs.r_tx[cell.theirs.row] <= self.base
+
     # ------------------------------------------------------------------ nodes
 
     def _node(self, ent: int, ours: int) -> None:
@@ -233,6 +244,10 @@ class Planning:
         self._divide(
             share, three, self._is_mixed(ent, ours), lambda cell: self._disputed(name, "node", cell, _shown)
         )
+        if name in self.since.decisions:
+            share.forced += [
+                cell for cell in three if cell.outcome == "theirs" and self._is_decided_there(cell)
+            ]
 
     def _divide(
         self, share: MergeShare, three: list[Cell], mixed: bool, disputed: Callable[[Cell], Side]

@@ -134,6 +134,19 @@ def test_different_changes_are_a_conflict_settled_as_on_a_branch(pair):
     assert state(ours) == state(theirs)
 
 
+def test_a_decision_for_what_the_other_side_took_back_comes_along(pair, clock):
+    ours, theirs = pair
+    ours.retract("shared", reason="never")
+    theirs.confirm("shared", reason="looked")
+    clock.move(hours=1)
+    done = theirs.merge_store(ours.path, decide="trunk")
+    assert done.conflicts and "stands" == theirs.node("shared").standing
+    assert ours.merge_store(theirs.path).merged
+    assert ["stands"] * 2 == [store.node("shared").standing for store in (ours, theirs)]
+    assert {"decide", "confirm"} < {each.verb for each in ours.operations("shared")}
+    assert theirs.merge_store(ours.path).merged and state(ours) == state(theirs)
+
+
 def test_one_id_for_two_things_is_a_conflict(pair):
     ours, theirs = pair
     ours.add_node("fact", {"says": "a fact"}, id="same")
