@@ -13,7 +13,7 @@ from typing import NamedTuple
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.ledger.chain import FORGETTING, TOUCH, UNDO
 from graphstore.read.columns import Taken
-from graphstore.values.period import ALWAYS, Instant, exactly, iso
+from graphstore.values.period import ALWAYS, Instant, Period, exactly, iso, overlap
 from graphstore.values.vocabulary import JOINS
 from graphstore.view.sight import Core
 from graphstore.write.bounds import Bounds
@@ -220,8 +220,20 @@ class Undoing:
             ent = index.r_ent[row]
             key = index.key[ent]
             there = index.now_of[ent] if key is None else index.held((key, index.scope[ent]))
-            over = index.over(there, (index.r_from[row], index.r_to[row]))
+            period = (index.r_from[row], index.r_to[row])
+            over = index.over(there, period)
             self._why_not += [index.names[index.r_ent[one]] for one in over if one not in goes]
+            self._why_not += self._superseded_since(ent, period)
+
+    def _superseded_since(self, ent: int, period: Period) -> list[str]:
+        """Return what callers recorded since as superseding a thing over a period in which it was not believed: it took nothing there."""
+        index, found = self.index, list[str]()
+        for link in index.of_kinds(index.into, ent, ("supersedes",)):
+            for row in index.believed_link(link, self.work.tx):
+                claim, held = index.k_claim[row], (index.k_from[row], index.k_to[row])
+                is_since = index.o_tx[index.c_op[claim]] > self.of and index.c_by[claim] != "store"
+                found += [index.names[index.l_src[link]]] if is_since and overlap(held, period) else []
+        return found
 
     def _refuse_sentences(self, goes: set[int]) -> None:
         """Note links that state the same sentence where a link row would be opened again."""

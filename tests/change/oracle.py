@@ -1385,6 +1385,11 @@ class Oracle:
         ]:  # where it would be open again nothing may be
             there = [*self._now_rows(row["id"]), *self._held(self.nodes[row["id"]])]
             found += [one for one in there if one["uid"] not in goes and common(valid(one), valid(row))]
+            found += [
+                link for link in self._now_links()
+                if link["kind"] == "supersedes" and link["target"] == row["id"] and link["told"] > tx
+                and link["created_by"] != "store" and common(valid(link), valid(row))
+            ]  # fmt: skip
         for link in [link for link in self.links if link["tx_to"] == tx]:
             there = self._alike(link["source"], link["kind"], link["target"])
             found += [one for one in there if one["uid"] not in goes and common(valid(one), valid(link))]
