@@ -105,6 +105,12 @@ class Undoing:
         index, bounds = self.index, Bounds(self.core, self.work, op=op)
         for ent in self.done.taken:
             bounds.give_back(ent, ALWAYS)
+        regions: dict[tuple[str, str], list[Period]] = {}
+        for row in self.done.rows:
+            if (slot := index.slot_of(index.r_ent[row])) is not None:
+                regions.setdefault(slot, []).append((index.r_from[row], index.r_to[row]))
+        for slot, periods in regions.items():
+            bounds.settle(slot, periods)
         for ent in sorted({index.r_ent[row] for row in self.done.closed}):
             bounds.enforce(ent)
 

@@ -579,6 +579,17 @@ EPISODES = (
         MONDAYS, on("2026-02-02", FRIDAYS), on("2026-02-03", retract("fridays")), on("2026-02-04", do("undo", tx="2026-02-03", reason="not cancelled")),
     ), (ask("slot", "deploy_day", ("fridays",), valid="2026-03-02"), ask("standing", "mondays", "superseded", valid="2026-03-02"),
         ask("links", ("fridays", "transition", "mondays"), 1))),
+    Episode("a value that an undone one kept from coming back holds again", "undo", (
+        on("2026-01-02", fact("ten", "we open at 10", "2026-01-10", "2026-01-31", key="opening")),
+        on("2026-01-03", fact("nine", "we open at 9", "2026-01-20", key="opening", supersedes=["ten"])),
+        on("2026-01-04", fact("noon", "we open at noon", "2026-01-10", "2026-01-15", key="opening")),
+        on("2026-01-05", retract("nine")), on("2026-01-06", do("undo", tx="2026-01-04", reason="a slip")),
+    ), (ask("slot", "opening", ("ten",), valid="2026-01-12"), ask("slot", "opening", ("ten",), valid="2026-01-25"))),
+    Episode("what took nothing while nothing stood keeps its withdrawal from being undone", "undo", (
+        on("2026-02-01", fact("ten", "we open at 10", "2026-01-01")), on("2026-02-02", retract("ten")),
+        on("2026-02-03", fact("nine", "we open at 9", "2026-01-20", supersedes=["ten"])),
+        on("2026-02-04", do("undo", refused=("ConflictError", "'nine'"), tx="2026-02-02", reason="a slip")),
+    ), (ask("nodes", None, ("nine",)),)),
     Episode("an undone correction lets the old one stand again", "undo", (
         on("2026-02-01", fact("count", "300 people came", "2026-01-01")),
         on("2026-02-02", fact("recount", "250 people came", "2026-01-01", corrects=["count"])),

@@ -1349,6 +1349,8 @@ class Oracle:
                 {part["row"]["id"] for part in self.taken if tx in (part["made"], part["tx_to"])}
             ):
                 self._give_back(id, ALWAYS)
+            for row in [row for row in self.rows if row["tx_from"] == tx]:
+                self._settle(row["id"], [valid(row)])
             for id in sorted({row["id"] for row in [*self.rows, *self.lives] if row["tx_to"] == tx}):
                 self._enforce(id)
         self.undos.append((self.block, tx))
