@@ -14,7 +14,6 @@ from graphstore.ledger import backup as dumps
 from graphstore.ledger.files import new_folder
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.locating import compact, here, locate, opening, verify
-from graphstore.ledger.postgres_lines import is_postgres
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number
 from graphstore.values.period import TimeLike
@@ -84,7 +83,9 @@ def open(
         place = locate(path, read_only=read_only, create=create)
         if timeout is not None:
             place.timeout = _seconds(timeout)
-        store = _store_in(place, clock=clock or place.clock, driver=driver, durability=durability, author=author)
+        store = _store_in(
+            place, clock=clock or place.clock, driver=driver, durability=durability, author=author
+        )
         _keep(store, limits, embedder)
         return store
 

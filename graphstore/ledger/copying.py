@@ -80,8 +80,10 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Copi
     """
     with closing(_source(source)) as there:
         place = locate(target, read_only=False, create=True)
-        if place.shown is None and not is_postgres(target):
-            raise InvalidError("a store in memory is gone with this process. Give a folder, or an address of PostgreSQL.")
+        if place.is_in_memory:
+            raise InvalidError(
+                "a store in memory is gone with this process. Give a folder, or an address of PostgreSQL."
+            )
         place.hold()
         try:
             with closing(place.open_ledger("commit")) as ledger:

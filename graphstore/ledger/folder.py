@@ -84,6 +84,11 @@ class Folder:
         _in_memory.add(place)
         return place
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Return True for a store in memory, of which nothing is kept."""
+        return self._opened is not None
+
     # ------------------------------------------------------------------ opening and closing
 
     def hold(self) -> None:

@@ -18,8 +18,8 @@ from graphstore.ledger.creating import refuse_unfit
 from graphstore.ledger.database import LOCK, Database
 from graphstore.ledger.database import NAME as LEDGER
 from graphstore.ledger.files import own_bytes, way_out
-from graphstore.ledger.postgres_lines import address, is_postgres
 from graphstore.ledger.folder import Folder
+from graphstore.ledger.postgres_lines import address, is_postgres
 from graphstore.ledger.upgrade import JOURNAL, check_old, needs_upgrade
 from graphstore.values import findings
 

@@ -35,7 +35,16 @@ except ImportError as error:
 
 from graphstore.errors import EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.ledger.creating import empty_ledger
-from graphstore.ledger.database import NAME, SCHEMA, Database, LedgerConnection, Values, WritingCosts, track, untrack
+from graphstore.ledger.database import (
+    NAME,
+    SCHEMA,
+    Database,
+    LedgerConnection,
+    Values,
+    WritingCosts,
+    track,
+    untrack,
+)
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.postgres_lines import Address
@@ -59,7 +68,7 @@ _LAST = "SELECT tx FROM chain ORDER BY number DESC LIMIT 1"
 _NOTED = f"INSERT INTO flushed SELECT tx FROM ({_LAST}) last ON CONFLICT DO NOTHING; "
 _EARLY = "SET LOCAL synchronous_commit = off; COMMIT"
 _SYNC = "UPDATE property SET value = value + 1 WHERE name = 'attempts'"
-_FLUSH = "INSERT INTO flushed VALUES (?) ON CONFLICT DO NOTHING"
+_FLUSH = "BEGIN; {settings} INSERT INTO flushed VALUES ({tx}) ON CONFLICT DO NOTHING; COMMIT"
 _FORGET_FLUSHED = "DELETE FROM flushed WHERE tx < (SELECT max(tx) FROM flushed)"
 _FORGET_EVERY = 64  # commits
 _VARIANTS = {
@@ -75,7 +84,12 @@ _HOLDER = """
 SELECT a.pid, a.application_name, coalesce(host(a.client_addr), 'the machine of the server') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND (l.classid::bigint << 32 | l.objid::bigint) = $1 LIMIT 1
 """
-_NO_RIGHT = ("42501", "42P01", "42883", "3F000")  # insufficient privilege; tables, functions and schemas that the role may not see
+_NO_RIGHT = (
+    "42501",
+    "42P01",
+    "42883",
+    "3F000",
+)  # insufficient privilege; tables, functions and schemas that the role may not see
 _WAITED = "55P03"  # SQLSTATE lock_not_available
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,50}")
 
@@ -136,7 +150,7 @@ class _TextLoader(TextBinaryLoader):
     """Reads what `_TextDumper` wrote."""
 
     def load(self, data: Any) -> Any:
-        text = super().load(data)
+        text: Any = super().load(data)
         return text.replace("\x01\x01", "\x00").replace("\x01\x02", "\x01") if "\x01" in text else text
 
 
@@ -159,7 +173,10 @@ class ServerConnection:
         """Connect. Raises ServerError."""
         with _errors():
             connection = psycopg.connect(
-                make_conninfo(**{**_CONNECTING, **_parsed(self._where)}), autocommit=True, cursor_factory=psycopg.RawCursor, prepare_threshold=0
+                make_conninfo(**{**_CONNECTING, **_parsed(self._where)}),
+                autocommit=True,
+                cursor_factory=psycopg.RawCursor,
+                prepare_threshold=0,
             )
         self._connection = connection
         connection.prepared_max = 1000
@@ -169,10 +186,14 @@ class ServerConnection:
         connection.adapters.register_loader("text", _TextLoader)
         with _errors():
             [(pid,)] = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchall()
-            self.is_pooled = pid != connection.info.backend_pid  # a pooler may run each transaction on another connection of the server
+            self.is_pooled = (
+                pid != connection.info.backend_pid
+            )  # a pooler may run each transaction on another connection of the server
             local = "SET LOCAL" if self.is_pooled else "SET"
             path = sql.Identifier(self._where.store).as_string(None)
-            settings = " ".join(f"{local} {name} = {value};" for name, value in {**_SETTINGS, "search_path": path}.items())
+            settings = " ".join(
+                f"{local} {name} = {value};" for name, value in {**_SETTINGS, "search_path": path}.items()
+            )
             self._settings = settings if self.is_pooled else ""
             if self.is_pooled:
                 connection.prepare_threshold = None
@@ -185,7 +206,7 @@ class ServerConnection:
         try:
             with _errors():
                 return run()
-        except ServerError as error:
+        except ServerError:
             if not (was_idle and self.is_lost):
                 raise
             self.total_changes += 1
@@ -236,7 +257,9 @@ class ServerConnection:
             return cursor
         names = parameters(statement)
         places = [int(name) - 1 for name in names]
-        types = tuple(next((type(row[at]) for row in rows if row[at] is not None), type(None)) for at in places)
+        types = tuple(
+            next((type(row[at]) for row in rows if row[at] is not None), type(None)) for at in places
+        )
         text, used = translated(statement, types, self._where.store)
         order = [int(name) - 1 for name in used]
         with _errors():
@@ -264,8 +287,13 @@ class ServerConnection:
         except ServerError as error:
             if error.state == _WAITED:
                 with _errors():
-                    found = self._connection.execute(_HOLDER.encode(), [lock_key(self._where.store)], prepare=False).fetchall()
-                error.holder = "".join(f" The writer is process {pid} of the server, for {name!r} on {host}." for pid, name, host in found)
+                    found = self._connection.execute(
+                        _HOLDER.encode(), [lock_key(self._where.store)], prepare=False
+                    ).fetchall()
+                error.holder = "".join(
+                    f" The writer is process {pid} of the server, for {name!r} on {host}."
+                    for pid, name, host in found
+                )
             raise
         self.seen, self._writes = (snapshot, schema), statement != "BEGIN"
         return None
@@ -281,6 +309,13 @@ class ServerConnection:
         while cursor.nextset():
             pass
         return cursor.fetchall()[0]
+
+    def flush(self, tx: int) -> None:
+        """Note that a transaction is committed, in a commit that is synced, and with it all commits before it. Raises ServerError."""
+        with _errors():
+            psycopg.ClientCursor(self._connection).execute(
+                _FLUSH.format(settings=self._settings, tx=tx).encode(), prepare=False
+            )
 
     def snapshot(self) -> tuple[str, int]:
         """Return a text that changes whenever somebody commits, and the schema: of the block that was begun last, or of now."""
@@ -302,7 +337,9 @@ def _by_name(values: Values) -> Any:
 
 def lock_key(schema: str) -> int:
     """Return the key of the lock of a store's writers."""
-    return int.from_bytes(hashlib.blake2b(f"graphstore {schema}".encode(), digest_size=8).digest(), "big", signed=True)
+    return int.from_bytes(
+        hashlib.blake2b(f"graphstore {schema}".encode(), digest_size=8).digest(), "big", signed=True
+    )
 
 
 class _Turns:
@@ -320,7 +357,9 @@ class _Turns:
         if self._turn.owner == threading.get_ident():
             raise RuntimeError("this thread has the turn already.")
         if not self._turn.lock.acquire(timeout=timeout):
-            raise LockedError(f"another thread of this process has been writing for {timeout:g} seconds. Try again, or give a larger timeout=.")
+            raise LockedError(
+                f"another thread of this process has been writing for {timeout:g} seconds. Try again, or give a larger timeout=."
+            )
         self._turn.owner, self.held = threading.get_ident(), True
 
     def release(self) -> None:
@@ -365,7 +404,9 @@ class ShownAddress:
 class PostgresDatabase(Database):
     """The ledger of one store in PostgreSQL, opened by this process."""
 
-    def __init__(self, where: Address, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0) -> None:
+    def __init__(
+        self, where: Address, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0
+    ) -> None:
         """Open an existing ledger. Raises EngineError if the server refuses, or a newer release wrote it."""
         self.where, self.file = where, cast("Path", ShownAddress(where.shown))
         self.read_only, self.durability, self.timeout = read_only, durability, timeout
@@ -383,7 +424,9 @@ class PostgresDatabase(Database):
             raise self.refusal(error) from error
         track(self)
 
-    def again(self, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0) -> PostgresDatabase:
+    def again(
+        self, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0
+    ) -> PostgresDatabase:
         """Open the same ledger once more."""
         return PostgresDatabase(self.where, read_only=read_only, durability=durability, timeout=timeout)
 
@@ -420,8 +463,14 @@ class PostgresDatabase(Database):
 
     def _check_number(self, found: int) -> None:
         if found != SCHEMA:
-            way = "Install a newer graphstore" if found > SCHEMA else "Export it with the release that wrote it, and restore that"
-            raise EngineError(f"{self.file} has schema {found}; this graphstore reads schema {SCHEMA}. {way}. Nothing was changed.")
+            way = (
+                "Install a newer graphstore"
+                if found > SCHEMA
+                else "Export it with the release that wrote it, and restore that"
+            )
+            raise EngineError(
+                f"{self.file} has schema {found}; this graphstore reads schema {SCHEMA}. {way}. Nothing was changed."
+            )
 
     def refusal(self, error: Exception) -> EngineError:
         """Return the GraphStore error to raise for an error of the server."""
@@ -461,11 +510,11 @@ class PostgresDatabase(Database):
             writer.execute(_FORGET_FLUSHED)
         if self.durability == "commit":
             writer.execute(_EARLY)
-            writer.execute(_FLUSH, (tx,))  # synced, and with it all commits before it
+            cast("Any", writer).flush(tx)
         else:
             writer.execute("COMMIT")
         if writer is access.connection:
-            access.state, access.kept = ("", 0), known
+            access.state, access.kept = (-1, 0), known
 
     def was_kept(self, error: sqlite3.Error, holds: Callable[[], bool]) -> bool | None:
         """Return whether a commit that raised an error was kept: `holds` is asked once no other transaction is open. None if the server is silent."""
@@ -504,12 +553,18 @@ class PostgresDatabase(Database):
             with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as target, self.snapshot():
                 target.execute("PRAGMA journal_mode=DELETE")
                 target.execute("BEGIN")
-                tables = target.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
+                tables = target.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+                ).fetchall()
                 for (table,) in tables:
                     target.execute(f"DELETE FROM {table}")
-                    rows = self.rows(f"SELECT * FROM {table}" + (" WHERE name <> 'schema'" if table == "property" else ""))
+                    rows = self.rows(
+                        f"SELECT * FROM {table}" + (" WHERE name <> 'schema'" if table == "property" else "")
+                    )
                     if rows:
-                        target.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+                        target.executemany(
+                            f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows
+                        )
                 target.execute("COMMIT")
             yield f"{file.as_uri()}?mode=ro"
 
@@ -556,7 +611,9 @@ class PostgresPlace(Folder):
 
     def open_ledger(self, durability: str) -> Ledger:
         """Open the ledger."""
-        self._database = PostgresDatabase(self.where, read_only=self.read_only, durability=durability, timeout=self.timeout)
+        self._database = PostgresDatabase(
+            self.where, read_only=self.read_only, durability=durability, timeout=self.timeout
+        )
         try:
             return Ledger(self._database)
         except BaseException:
@@ -583,21 +640,33 @@ class PostgresPlace(Folder):
 
 def make_ledger(where: Address, *, may_create: bool) -> None:
     """Create the schema and the tables of a store unless they are there. Raises ServerError, NotFoundError, InvalidError for a schema with other tables."""
-    if not _NAME.fullmatch(where.store) or where.store.startswith("pg_") or where.store in ("public", "information_schema"):
+    if (
+        not _NAME.fullmatch(where.store)
+        or where.store.startswith("pg_")
+        or where.store in ("public", "information_schema")
+    ):
         raise InvalidError(
             f"{where.store!r} is no name of a store in PostgreSQL: it names the schema with its tables. Give up to 50 characters, and not public or pg_…."
         )
     schema = sql.Identifier(where.store).as_string(None)
-    with _errors(), psycopg.connect(make_conninfo(**{**_CONNECTING, **_parsed(where)}), autocommit=True) as connection:
+    with (
+        _errors(),
+        psycopg.connect(make_conninfo(**{**_CONNECTING, **_parsed(where)}), autocommit=True) as connection,
+    ):
 
         def tables() -> set[str]:
-            found = connection.execute("SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s", (where.store,))
+            found = connection.execute(
+                "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s",
+                (where.store,),
+            )
             return {name for (name,) in found.fetchall()}
 
         if "next_number" in tables():
             return
         if not may_create:
-            raise NotFoundError(f"no store {where.store!r} at {where.shown}. Make one by opening it for writing.")
+            raise NotFoundError(
+                f"no store {where.store!r} at {where.shown}. Make one by opening it for writing."
+            )
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(where.store),))
             if (found := tables()) and "next_number" not in found:
@@ -606,7 +675,9 @@ def make_ledger(where: Address, *, may_create: bool) -> None:
                 )
             if not found:
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}".encode())
-                connection.execute(f"SET LOCAL search_path = {schema}; SET LOCAL client_min_messages = error".encode())
+                connection.execute(
+                    f"SET LOCAL search_path = {schema}; SET LOCAL client_min_messages = error".encode()
+                )
                 for statement in schema_for_postgres(where.store):
                     connection.execute(statement.encode())
                 connection.execute(f"INSERT INTO property VALUES ('schema', {SCHEMA})".encode())
@@ -616,4 +687,6 @@ def _parsed(where: Address) -> dict[str, Any]:
     try:
         return conninfo_to_dict(where.conninfo)
     except psycopg.ProgrammingError:  # the error's message may contain the password
-        raise InvalidError(f"{where.shown} has a part that libpq does not know. Correct the address.") from None
+        raise InvalidError(
+            f"{where.shown} has a part that libpq does not know. Correct the address."
+        ) from None

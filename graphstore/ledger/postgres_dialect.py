@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlglot
 from sqlglot import exp
@@ -21,13 +21,23 @@ from sqlglot import exp
 from graphstore.ledger.scoped_rows import without_functions
 from graphstore.ledger.statements import read, schema_statements
 
-_TOKEN = re.compile(r"'(?:[^']|'')*'|--[^\n]*|\?(\d*)|(?<!:):(\w+)|\bjson_(?:extract|type|quote|group_array|group_object)(?=\()|\bhex(?=\()")
+Node = Any  # of the syntax tree of sqlglot
+_TOKEN = re.compile(
+    r"'(?:[^']|'')*'|--[^\n]*|\?(\d*)|(?<!:):(\w+)|\bjson_(?:extract|type|quote|group_array|group_object)(?=\()|\bhex(?=\()"
+)
+_HIDDEN = 77_7000_0777  # these digits and four more stand for a number while a statement is translated
+_HIDDEN_NUMBER = re.compile(rf"{_HIDDEN}(\d{{4}})")
+_COMPARED = re.compile(r"(?<![->])((?:[=<>]|\bBETWEEN|\bAND|\bIN \()\s*)(\d+)\b")
 _TYPES = {int: "BIGINT", bool: "BIGINT", str: "TEXT", bytes: "BYTEA", float: "DOUBLE PRECISION"}
 _TEXTS = frozenset({
     "id", "kind", "key", "scope", "verb", "subject", "author", "word", "standing", "tag", "name", "agent", "branch", "sort", "topic", "thread", "sender",
 })  # fmt: skip
 """The columns of text that are compared with values of JSON."""
 _BYTES = frozenset({"data", "head"})
+_REPLACE, _INSERT = "INSERT OR REPLACE INTO vector", "INSERT INTO vector"
+_OR_RENEW = (  # a vector that is replaced gets a new number, as in SQLite, so that others read it again
+    " ON CONFLICT (id, text, model) DO UPDATE SET number = nextval(pg_get_serial_sequence('vector', 'number')), data = excluded.data"
+)
 _CONDITIONS = (exp.Connector, exp.Not, exp.Predicate, exp.Boolean)
 _NO_LIMIT = exp.Literal.number(-1)
 
@@ -63,12 +73,28 @@ def _with_names(statement: str) -> tuple[str, tuple[str, ...]]:
         names[name] = None
         return f":p_{name}"
 
-    return _TOKEN.sub(replaced, without_functions(statement).replace(" NOT INDEXED", "")), tuple(names)
+    text = _TOKEN.sub(replaced, without_functions(statement).replace(" NOT INDEXED", ""))
+    return text.replace(_REPLACE, _INSERT) + _OR_RENEW if _REPLACE in text else text, tuple(names)
 
 
 @lru_cache(maxsize=4096)
 def translated(statement: str, types: tuple[type, ...], schema: str) -> Translated:
-    """Return a statement for PostgreSQL. `types`: the classes of the values of its `parameters`. `schema`: what `main` is in SQLite."""
+    """Return a statement for PostgreSQL. `types`: the classes of the values of its `parameters`. `schema`: what `main` is in SQLite.
+
+    Statements on branches differ by the numbers of rows in them. Such statements are parsed once.
+    """
+    numbers: list[str] = []
+
+    def hidden(found: re.Match[str]) -> str:
+        numbers.append(found[2])
+        return f"{found[1]}{_HIDDEN}{len(numbers) - 1:04}"
+
+    text, names = _parsed(_COMPARED.sub(hidden, statement), types, schema)
+    return Translated(_HIDDEN_NUMBER.sub(lambda found: numbers[int(found[1])], text), names)
+
+
+@lru_cache(maxsize=2048)
+def _parsed(statement: str, types: tuple[type, ...], schema: str) -> Translated:
     text, names = _with_names(statement)
     tree = sqlglot.parse_one(text, read="sqlite")
     kinds = dict(zip(names, types, strict=True))
@@ -79,12 +105,15 @@ def translated(statement: str, types: tuple[type, ...], schema: str) -> Translat
     return Translated(_generated(tree, schema), used)
 
 
-def _parameter(number: int, kind: type) -> exp.Expression:
-    cast = exp.Cast(this=exp.Parameter(this=exp.Literal.number(number)), to=exp.DataType.build(_TYPES[kind], dialect="postgres"))
+def _parameter(number: int, kind: type) -> Node:
+    cast = exp.Cast(
+        this=exp.Parameter(this=exp.Literal.number(number)),
+        to=exp.DataType.build(_TYPES[kind], dialect="postgres"),
+    )
     return exp.Collate(this=cast, expression=exp.to_identifier("C", quoted=True)) if kind is str else cast
 
 
-def _generated(tree: exp.Expression, schema: str) -> str:
+def _generated(tree: Node, schema: str) -> str:
     for table in [*tree.find_all(exp.Table)]:
         if table.db:
             table.set("db", exp.to_identifier(schema, quoted=True))
@@ -102,7 +131,8 @@ def _generated(tree: exp.Expression, schema: str) -> str:
         if (new := _rewritten(node)) is not node:
             node.replace(new)
     tree = _valued(tree, False)
-    return tree.sql(dialect="postgres", identify=True, comments=False)
+    text: str = tree.sql(dialect="postgres", identify=True, comments=False)
+    return text
 
 
 def _join_recursive_parts(common: exp.CTE) -> None:
@@ -111,7 +141,7 @@ def _join_recursive_parts(common: exp.CTE) -> None:
     own = common.alias
     if not isinstance(union, exp.Union):
         return
-    parts: list[exp.Expression] = []
+    parts: list[Node] = []
     while isinstance(union, exp.Union):
         parts.insert(0, union.expression)
         union = union.this
@@ -133,19 +163,28 @@ def _join_recursive_parts(common: exp.CTE) -> None:
     together = recursive[0]
     for part in recursive[1:]:
         together = exp.union(together, part, distinct=False)
-    lateral = exp.Lateral(this=exp.Subquery(this=together), alias=exp.TableAlias(this=exp.to_identifier("reached"), columns=[exp.to_identifier("number")]))
-    select = exp.select("reached.number").from_(exp.alias_(exp.to_table(own), alias, table=True)).join(lateral, join_type="cross")
+    lateral = exp.Lateral(
+        this=exp.Subquery(this=together),
+        alias=exp.TableAlias(this=exp.to_identifier("reached"), columns=[exp.to_identifier("number")]),
+    )
+    select = (
+        exp.select("reached.number")
+        .from_(exp.alias_(exp.to_table(own), alias, table=True))
+        .join(lateral, join_type="cross")
+    )
     common.set("this", exp.union(union, select, distinct=True))
 
 
 # ------------------------------------------------------------------ JSON
 
 
-def _each(table: exp.Table) -> exp.Expression:
+def _each(table: exp.Table) -> Node:
     """Return the function for a json_each: of texts, numbers, pairs or lists, by what the statement does with its key and value."""
     given = table.this.expressions
     if len(given) > 1:  # json_each(data, '$.tags')
-        return exp.Anonymous(this="json_texts", expressions=[exp.Anonymous(this="json_list_of", expressions=given)])
+        return exp.Anonymous(
+            this="json_texts", expressions=[exp.Anonymous(this="json_list_of", expressions=given)]
+        )
     select = table.find_ancestor(exp.Select)
     assert select is not None
     if "text" in _uses(select, table.alias, "key"):
@@ -191,13 +230,13 @@ def _use(column: exp.Column) -> set[str]:
 # ------------------------------------------------------------------ functions
 
 
-def _rewritten(node: exp.Expression) -> exp.Expression:
+def _rewritten(node: Node) -> Node:
     """Return the form of one node in PostgreSQL."""
     if isinstance(node, exp.Anonymous):
         return _function(node)
     if isinstance(node, exp.Filter) and isinstance(node.this, exp.Cast):  # of an aggregate that was rewritten
         whole = node.this.copy()
-        inner = whole.find(exp.Anonymous)
+        inner: Node = whole.find(exp.Anonymous)
         inner.replace(exp.Filter(this=inner.copy(), expression=node.expression.copy()))
         return whole
     if isinstance(node, (exp.JSONExtractScalar, exp.JSONExtract)):
@@ -215,15 +254,19 @@ def _rewritten(node: exp.Expression) -> exp.Expression:
     elif isinstance(node, exp.Sum):
         return exp.cast(node.copy(), "BIGINT")
     elif isinstance(node, exp.GroupConcat):
-        return exp.Anonymous(this="string_agg", expressions=[exp.cast(node.this, "TEXT"), exp.Literal.string(",")])
+        return exp.Anonymous(
+            this="string_agg", expressions=[exp.cast(node.this, "TEXT"), exp.Literal.string(",")]
+        )
     elif isinstance(node, exp.Is) and isinstance(node.expression, exp.Literal):
         return exp.NullSafeEQ(this=node.this, expression=node.expression)
-    elif isinstance(node, exp.In) and not (node.expressions or node.args.get("query") or node.args.get("unnest")):
+    elif isinstance(node, exp.In) and not (
+        node.expressions or node.args.get("query") or node.args.get("unnest")
+    ):
         return exp.false()
     return node
 
 
-def _element(node: exp.Expression) -> exp.Expression:
+def _element(node: Node) -> Node:
     """Translate `value ->> 1`, whose place the parser takes for a path."""
     found = node.expression.find(exp.JSONPathSubscript)
     place = exp.Literal.number(int(node.expression.name if found is None else found.this))
@@ -233,11 +276,16 @@ def _element(node: exp.Expression) -> exp.Expression:
     return element if is_text else exp.cast(element, "BIGINT")
 
 
-def _function(node: exp.Anonymous) -> exp.Expression:
+def _function(node: exp.Anonymous) -> Node:
     name, given = node.name.lower(), node.expressions
     if name in ("json_group_array_of", "json_group_object_of"):
         own, nothing = ("json_agg", "[]") if name == "json_group_array_of" else ("json_object_agg", "{}")
-        return exp.cast(exp.Coalesce(this=exp.Anonymous(this=own, expressions=given), expressions=[exp.Literal.string(nothing)]), "TEXT")
+        return exp.cast(
+            exp.Coalesce(
+                this=exp.Anonymous(this=own, expressions=given), expressions=[exp.Literal.string(nothing)]
+            ),
+            "TEXT",
+        )
     if name == "json_array":
         return exp.cast(exp.Anonymous(this="json_build_array", expressions=given), "TEXT")
     if name == "json_quote_of":
@@ -245,12 +293,16 @@ def _function(node: exp.Anonymous) -> exp.Expression:
     return node
 
 
-def _cast(node: exp.Cast) -> exp.Expression:
+def _cast(node: exp.Cast) -> Node:
     """Translate casts between text and bytes, which are UTF-8."""
     inner, to = node.this, node.to.this
     if to == exp.DataType.Type.TEXT and isinstance(inner, exp.Column) and inner.name in _BYTES:
         return exp.Anonymous(this="convert_from", expressions=[inner, exp.Literal.string("UTF8")])
-    if to in (exp.DataType.Type.VARBINARY, exp.DataType.Type.BINARY, exp.DataType.Type.BLOB) and not isinstance(inner, exp.Literal | exp.Parameter):
+    if to in (
+        exp.DataType.Type.VARBINARY,
+        exp.DataType.Type.BINARY,
+        exp.DataType.Type.BLOB,
+    ) and not isinstance(inner, exp.Literal | exp.Parameter):
         return exp.Anonymous(this="convert_to", expressions=[inner, exp.Literal.string("UTF8")])
     return node
 
@@ -258,7 +310,7 @@ def _cast(node: exp.Cast) -> exp.Expression:
 # ------------------------------------------------------------------ truth
 
 
-def _is_condition(node: exp.Expression) -> bool:
+def _is_condition(node: Node) -> bool:
     """Return True if an expression is a truth value in PostgreSQL."""
     node = node.unnest()
     if isinstance(node, (exp.Case, exp.If)):
@@ -266,7 +318,7 @@ def _is_condition(node: exp.Expression) -> bool:
     return isinstance(node, _CONDITIONS)
 
 
-def _branches(node: exp.Expression) -> list[tuple[exp.Expression, str]]:
+def _branches(node: Node) -> list[tuple[Node, str]]:
     """Return the results of a CASE, each as the node that has it and its name there."""
     if isinstance(node, exp.If):
         found = [(node, "true"), (node, "false")]
@@ -275,9 +327,11 @@ def _branches(node: exp.Expression) -> list[tuple[exp.Expression, str]]:
     return [(owner, name) for owner, name in found if owner.args.get(name) is not None]
 
 
-def _valued(node: exp.Expression, wants_condition: bool) -> exp.Expression:
+def _valued(node: Node, wants_condition: bool) -> Node:
     """Return an expression as a condition or as a value, and so what is in it."""
-    if isinstance(node, exp.EQ) and isinstance(node.parent, exp.Update | exp.OnConflict):  # SET column = value
+    if isinstance(node, exp.EQ) and isinstance(
+        node.parent, exp.Update | exp.OnConflict
+    ):  # SET column = value
         node.set("expression", _valued(node.expression, False))
         return node
     is_condition = _is_condition(node)
@@ -292,10 +346,13 @@ def _valued(node: exp.Expression, wants_condition: bool) -> exp.Expression:
     else:
         for name, value in [*node.args.items()]:
             wants = _wants_condition(node, name, inner)
-            if isinstance(value, exp.Expression):
+            if isinstance(value, exp.Expr):
                 node.set(name, _valued(value, wants))
             elif isinstance(value, list):
-                node.set(name, [_valued(each, wants) if isinstance(each, exp.Expression) else each for each in value])
+                node.set(
+                    name,
+                    [_valued(each, wants) if isinstance(each, exp.Expr) else each for each in value],
+                )
     if wants_condition and not is_condition:
         return _truth(node)
     if is_condition and not wants_condition and isinstance(node, _CONDITIONS):
@@ -303,18 +360,24 @@ def _valued(node: exp.Expression, wants_condition: bool) -> exp.Expression:
     return node
 
 
-def _truth(node: exp.Expression) -> exp.Expression:
+def _truth(node: Node) -> Node:
     """Return the condition that a number is not 0."""
     if isinstance(node, exp.Literal) and not node.is_string:
         return exp.false() if node.name == "0" else exp.true()
-    return node if isinstance(node, exp.Null) else exp.NEQ(this=exp.paren(node, copy=False), expression=exp.Literal.number(0))
+    return (
+        node
+        if isinstance(node, exp.Null)
+        else exp.NEQ(this=exp.paren(node, copy=False), expression=exp.Literal.number(0))
+    )
 
 
-def _wants_condition(node: exp.Expression, name: str, inner: bool) -> bool:
+def _wants_condition(node: Node, name: str, inner: bool) -> bool:
     """Return True if an argument of a node must be a condition."""
     if isinstance(node, exp.Join):
         return name == "on"
-    return isinstance(node, (exp.Where, exp.Having, exp.Connector, exp.Not)) or (isinstance(node, exp.Paren) and inner)
+    return isinstance(node, (exp.Where, exp.Having, exp.Connector, exp.Not)) or (
+        isinstance(node, exp.Paren) and inner
+    )
 
 
 # ------------------------------------------------------------------ schema
@@ -358,7 +421,8 @@ def _table(text: str) -> list[str]:
     indexes = []
     for at, key in enumerate(keys):
         columns = ", ".join(
-            f'"{each.split()[0]}" {"DESC NULLS LAST" if each.endswith(" DESC") else "NULLS FIRST"}' for each in key.split(", ")
+            f'"{each.split()[0]}" {"DESC NULLS LAST" if each.endswith(" DESC") else "NULLS FIRST"}'
+            for each in key.split(", ")
         )
         indexes.append(f'CREATE UNIQUE INDEX "{name}_key_{at}" ON "{name}" ({columns})')
     return [body, *indexes]

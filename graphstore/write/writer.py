@@ -106,7 +106,7 @@ class Writer(Reader):
             )  # fmt: skip
             vectors = model_vectors.Vectors(
                 place.shown,
-                journal if place.shown is not None else None,
+                None if place.is_in_memory else journal,
                 None if place.read_only else self._tell_once,
             )
             self._core = Core(journal, vocabulary, graphs, rows=journal, vectors=vectors)

@@ -33,7 +33,14 @@ def url(postgres: Any) -> str:
 def filled(store: Any) -> None:
     """Write one of each: nodes, links, events, branches, what was retracted and erased, and U+0000 wherever a text may be."""
     for at in range(20):
-        store.add_node("fact", {"says": f"it is {at}\0\1"}, id=f"n{at}", key=f"k{at % 3}", tags=[f"t{at % 2}"], reason="so \0 it is")
+        store.add_node(
+            "fact",
+            {"says": f"it is {at}\0\1"},
+            id=f"n{at}",
+            key=f"k{at % 3}",
+            tags=[f"t{at % 2}"],
+            reason="so \0 it is",
+        )
     store.link("n1", "derived_from", "n2", reason="read", metadata={"page": "\0"})
     store.record_event("message", "hello \0", metadata={"sender": "a\0b"}, id="m1")
     store.retract("n2", reason="never so")
@@ -123,7 +130,9 @@ def test_no_message_shows_a_password(postgres: Any, caplog: pytest.LogCaptureFix
         while error is not None:
             told += [str(error), repr(error)]
             error = error.__cause__ or error.__context__
-    with graphstore.open(f"postgresql://postgres:{secret}@127.0.0.1:{postgres.port}/postgres?store=x{uuid.uuid4().hex}") as store:
+    with graphstore.open(
+        f"postgresql://postgres:{secret}@127.0.0.1:{postgres.port}/postgres?store=x{uuid.uuid4().hex}"
+    ) as store:
         told += [repr(store), str(store.stats())]
     assert not [each for each in [*told, caplog.text] if secret in each]
 
@@ -141,7 +150,10 @@ def test_a_role_without_rights_is_told_which_it_needs(postgres: Any, url: str):
     postgres.sql(f'grant select on all tables in schema "{name}" to {role}')
     with graphstore.open(url.replace("postgres@", f"{role}@"), read_only=True) as reader:
         assert reader.nodes() == []
-    with graphstore.open(url.replace("postgres@", f"{role}@")) as writer, pytest.raises(EngineError, match="UPDATE") as refused:
+    with (
+        graphstore.open(url.replace("postgres@", f"{role}@")) as writer,
+        pytest.raises(EngineError, match="UPDATE") as refused,
+    ):
         writer.add_node("fact", {"says": "it"})
     assert refused.value.outcome == "not kept"
 
@@ -154,7 +166,9 @@ def test_a_writer_that_waits_is_told_who_writes(url: str):
             "try: graphstore.open(sys.argv[1], timeout=0.3).add_node('fact', {'says': 'yours'})\n"
             "except graphstore.errors.LockedError as error: print(error)"
         )
-        told = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True).stdout
+        told = subprocess.run(
+            [sys.executable, "-c", code, url], capture_output=True, text=True, check=True
+        ).stdout
     assert "has been writing" in told and "'graphstore'" in told
     with graphstore.open(url) as store:
         assert [each.content for each in store.nodes()] == [{"says": "mine"}]
@@ -164,7 +178,10 @@ def test_threads_and_processes_write_one_after_another(url: str):
     code = "import graphstore, sys\nwith graphstore.open(sys.argv[1]) as s:\n  [s.add_node('fact', {'says': str(i)}) for i in range(25)]"
     with graphstore.open(url) as store:
         others = [subprocess.Popen([sys.executable, "-c", code, url]) for _ in range(3)]
-        threads = [threading.Thread(target=lambda: [store.add_node("fact", {"says": "t"}) for _ in range(10)]) for _ in range(2)]
+        threads = [
+            threading.Thread(target=lambda: [store.add_node("fact", {"says": "t"}) for _ in range(10)])
+            for _ in range(2)
+        ]
         for each in threads:
             each.start()
         for thread in threads:
@@ -248,7 +265,7 @@ def through(line: Line, url: str, postgres: Any) -> str:
     return url.replace(f":{postgres.port}/", f":{line.port}/")
 
 
-@pytest.mark.parametrize("text", [b"synchronous_commit = off; COMMIT", b"INTO \"flushed\""])
+@pytest.mark.parametrize("text", [b"synchronous_commit = off; COMMIT", b"INSERT INTO flushed VALUES"])
 def test_a_write_whose_answer_is_lost_is_looked_for(postgres: Any, url: str, line: Line, text: bytes):
     with graphstore.open(through(line, url, postgres)) as store:
         line.cut(text, "after")
@@ -274,9 +291,13 @@ def test_a_write_that_is_lost_before_its_commit_is_not_kept(postgres: Any, url: 
 def test_a_read_is_asked_again_on_a_new_connection(postgres: Any, url: str):
     with graphstore.open(url) as store:
         node = store.add_node("fact", {"says": "it"})
-        postgres.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'graphstore'")
+        postgres.sql(
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'graphstore'"
+        )
         assert store.node(node.id).content == {"says": "it"}
-        postgres.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'graphstore'")
+        postgres.sql(
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'graphstore'"
+        )
         store.add_node("fact", {"says": "that"})
         assert len(store.nodes()) == 2
 
@@ -347,11 +368,18 @@ def test_a_pooler_in_transaction_mode_is_in_front(postgres: Any, url: str, tmp_p
     with pooler(postgres) as port:
         pooled = url.replace(f":{postgres.port}/", f":{port}/")
         assert graphstore.copy(tmp_path / "a.gs", pooled).lines > 20
-        with graphstore.open(pooled) as store, graphstore.open(pooled) as other, graphstore.open(url) as direct:
+        with (
+            graphstore.open(pooled) as store,
+            graphstore.open(pooled) as other,
+            graphstore.open(url) as direct,
+        ):
             nodes = [each.add_node("fact", {"says": "it"}) for each in (store, other, direct, store)]
             assert [store.node(each.id).id for each in nodes] == [other.node(each.id).id for each in nodes]
             assert store.what_superseded("n0") and direct.last_tx == store.last_tx
-            threads = [threading.Thread(target=lambda: [store.add_node("fact", {"says": "t"}) for _ in range(5)]) for _ in range(6)]
+            threads = [
+                threading.Thread(target=lambda: [store.add_node("fact", {"says": "t"}) for _ in range(5)])
+                for _ in range(6)
+            ]
             for each in threads:
                 each.start()
             for each in threads:
