@@ -46,7 +46,7 @@ def open(
     at_least: int | TimeLike | None = None,
 ) -> GraphStore:
     """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`; or one that a server holds, by its address,
-    such as `"http://127.0.0.1:7464"`, or the addresses of several with commas. Any number of processes on one machine open a folder and write it at once.
+    such as `"http://127.0.0.1:7464"`, or the addresses of several with commas; or one in PostgreSQL, such as `"postgresql://host/database?store=team"`. Any number of processes on one machine open a folder and write it at once.
 
     `read_only=True` only reads, also where nothing may be written. `clock` gives an aware datetime. `durability="interval"` makes commits durable
     every 50 ms instead of one by one. `author` is the default author of transactions. `retention_days` and `retention_bytes` are kept in the

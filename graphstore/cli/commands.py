@@ -941,12 +941,12 @@ _LISTED = (
     Command("restore", STORES, "Make a new store from a dump.", "",
         file_commands.restore, places="dump", on="place", words={
         "dump": Help("What `export` wrote.", "DUMP", type="place", is_required=True)}),
-    Command("copy", STORES, "Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. "
+    Command("copy", STORES, "Copy every line of a store into another: a folder, or PostgreSQL by its address, and check it. "
         "What is there already is gone on from.", "",
         file_commands.copy,
         places="source target", on="", words={
-            "source": Help("The address of a store of release 0.1 in PostgreSQL.", "FROM", is_required=True),
-            "target": Help("A folder: a new one, or one with an earlier copy.", "TO", type="text", is_required=True)}),
+            "source": Help("A folder, or the address of a store in PostgreSQL, of release 0.1 too.", "FROM", is_required=True),
+            "target": Help("A folder or an address: a new store, or one with an earlier copy.", "TO", type="text", is_required=True)}),
     Command("lake sql", STORES, "Ask Delta tables of a store in the SQL of DuckDB.", "",
         file_commands.lake_sql, places="uri text", on="", words={
         "uri": _ADDRESS,

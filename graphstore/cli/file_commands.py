@@ -113,7 +113,7 @@ def restore(asked: "CommandRun") -> Any:
 
 
 def copy(asked: "CommandRun") -> Any:
-    """Copy a store of release 0.1 from PostgreSQL into a folder."""
+    """Copy a store into a folder or into PostgreSQL."""
     import graphstore
 
     with common.progress_bar("copying"):
