@@ -91,6 +91,10 @@ _NO_RIGHT = (
     "3F000",
 )  # insufficient privilege; tables, functions and schemas that the role may not see
 _WAITED = "55P03"  # SQLSTATE lock_not_available
+_OLD = """
+SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'graphstore' AND c.relname = 'store' AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+"""
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,50}")
 
 
@@ -663,10 +667,16 @@ def make_ledger(where: Address, *, may_create: bool) -> None:
 
         if "next_number" in tables():
             return
+        old = ""
+        if connection.execute(_OLD).fetchall():
+            if connection.execute("SELECT FROM graphstore.store WHERE name = %s", (where.store,)).fetchall():
+                old = " Release 0.1 kept one there. Copy it into a folder with: graphstore copy 'ADDRESS' FOLDER"
         if not may_create:
             raise NotFoundError(
-                f"no store {where.store!r} at {where.shown}. Make one by opening it for writing."
+                f"no store {where.store!r} at {where.shown}.{old or ' Make one by opening it for writing'}."
             )
+        if old:
+            raise InvalidError(f"{where.shown} is not of this release.{old}, and that into a new name.")
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(where.store),))
             if (found := tables()) and "next_number" not in found:

@@ -109,8 +109,8 @@ def made(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_store_in_postgresql_is_refused_with_the_way_out(there: InPostgres) -> None:
-    for refused in (lambda: graphstore.open(there.url), lambda: graphstore.copy("x.gs", there.url)):
+def test_a_store_of_release_0_1_is_refused_with_the_way_out(there: InPostgres, made: Path) -> None:
+    for refused in (lambda: graphstore.open(there.url), lambda: graphstore.copy(made, there.url)):
         with pytest.raises(InvalidError, match="graphstore copy 'ADDRESS' FOLDER") as error:
             refused()
         assert "postgres@" not in str(error.value)
@@ -169,8 +169,10 @@ def test_a_missing_row_is_damage(there: InPostgres, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_copied_is_refused(there: InPostgres, made: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidError, match="not in PostgreSQL"):
-        graphstore.copy(made, tmp_path / "other.gs")
+    with pytest.raises(InvalidError, match="in memory"):
+        graphstore.copy(made, ":memory:")
+    with pytest.raises(NotFoundError):
+        graphstore.copy(tmp_path / "none.gs", tmp_path / "back.gs")
     with pytest.raises(NotFoundError):
         graphstore.copy(there.url + "x", tmp_path / "back.gs")
     with pytest.raises(InvalidError, match="names no store"):
