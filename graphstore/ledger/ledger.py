@@ -77,7 +77,9 @@ _PAGE_AFTER = (
     "SELECT number, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
 )
 _BODIES = "SELECT number, data FROM body WHERE number BETWEEN ? AND ?"
-_REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = property.value + 1"
+_REMOVED = (
+    "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = property.value + 1"
+)
 _STATE = f"""
 SELECT c.number, c.digest, c.first_body + c.bodies, c.tx, r.value, u.value,
   EXISTS (SELECT 1 FROM setting WHERE name = '{RETENTION}'), EXISTS ({_REQUIRING})

@@ -667,10 +667,7 @@ def make_ledger(where: Address, *, may_create: bool) -> None:
 
         if "next_number" in tables():
             return
-        old = ""
-        if connection.execute(_OLD).fetchall():
-            if connection.execute("SELECT FROM graphstore.store WHERE name = %s", (where.store,)).fetchall():
-                old = " Release 0.1 kept one there. Copy it into a folder with: graphstore copy 'ADDRESS' FOLDER"
+        old = _old_store(connection, where)
         if not may_create:
             raise NotFoundError(
                 f"no store {where.store!r} at {where.shown}.{old or ' Make one by opening it for writing'}."
@@ -691,6 +688,19 @@ def make_ledger(where: Address, *, may_create: bool) -> None:
                 for statement in schema_for_postgres(where.store):
                     connection.execute(statement.encode())
                 connection.execute(f"INSERT INTO property VALUES ('schema', {SCHEMA})".encode())
+
+
+def _old_store(connection: Any, where: Address) -> str:
+    """Return what to tell of a store of release 0.1 of this name; '' if there is none."""
+    is_old = (
+        connection.execute(_OLD).fetchall()
+        and connection.execute("SELECT FROM graphstore.store WHERE name = %s", (where.store,)).fetchall()
+    )
+    return (
+        " Release 0.1 kept one there. Copy it into a folder with: graphstore copy 'ADDRESS' FOLDER"
+        if is_old
+        else ""
+    )
 
 
 def _parsed(where: Address) -> dict[str, Any]:
