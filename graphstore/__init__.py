@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         Chain,
         Change,
         Contradiction,
+        EarlierStatement,
         FieldChange,
         Inspection,
         JoinCandidate,
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
         Supersession,
         Verification,
         ViewDiff,
+        WarnedNode,
+        WriteWarnings,
     )
     from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snapshot, Version
     from graphstore.view.view import View
@@ -84,8 +87,9 @@ _HOME = {
         "WriteConflictError",
     ),
     "graphstore.values.findings": (
-        "BranchInfo", "Chain", "Change", "Contradiction", "FieldChange", "Inspection", "JoinCandidate", "LinkInspection", "LinkSupersession", "Merge", "MergeConflict",
-        "NodeChange", "Problem", "Recorded", "Step", "Supersession", "Verification", "ViewDiff",
+        "BranchInfo", "Chain", "Change", "Contradiction", "EarlierStatement", "FieldChange", "Inspection", "JoinCandidate", "LinkInspection", "LinkSupersession", "Merge", "MergeConflict",
+        "NodeChange", "Problem", "Recorded", "Step", "Supersession", "Verification", "ViewDiff", "WarnedNode",
+        "WriteWarnings",
     ),
     "graphstore.values.models": ("Coordinate", "Event", "Link", "LinkId", "Node", "Snapshot", "Version"),
     "graphstore.store.store": ("Branch", "GraphStore"),
@@ -115,10 +119,10 @@ _ROOMS = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "OPEN", "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
+    "OPEN", "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EarlierStatement", "EngineError", "Event", "FieldChange",
     "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "JoinCandidate", "Link", "LinkId", "LinkInspection", "LinkSupersession", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
-    "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
-    "WriteConflictError", "compact", "consolidate", "copy", "open", "restore", "verify",
+    "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff", "WarnedNode",
+    "WriteConflictError", "WriteWarnings", "compact", "consolidate", "copy", "open", "restore", "verify",
 ]  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
@@ -22,7 +21,6 @@ CLOSE_MEANING = 0.75
 """Cosine of the vectors of two sentences from which on they may differ in more words and still be about the same."""
 _CLAUSES = 4  # clauses of a statement that are compared
 _READ, _LONGEST = 2_000, 400  # characters of a statement and of a clause that are read
-_CACHED = 1 << 12  # statements whose clauses are cached
 _PHRASE = 2  # words of a value
 _PREFIX = 4  # letters: a word this long equals a longer one that begins with it (repo, repository)
 _OTHERWISE = 3  # words in which two clauses about the same may differ besides, on both sides together
@@ -59,7 +57,7 @@ _OPPOSITES = {
         "before/after above,over/below,under,beneath dark/light first/last,final up,upper/down,lower minimum,min,least/maximum,max,most early,earlier/late,later "
         "new/old left/right north,northern/south,southern east,eastern/west,western hot,warm/cold,cool high,higher/low,lower more/fewer,less fast,quick/slow "
         "online/offline internal/external inside/outside increase/decrease start,starts,begins,begin/end,ends,stop,stops push/pull buy,buys/sell,sells "
-        "always/rarely,seldom often,usually,frequently/rarely,seldom local/remote odd/even cheap/expensive better/worse win,won/lost,lose memory/disk "
+        "always/rarely,seldom often,usually,frequently/rarely,seldom local/remote odd/even cheap/expensive better/worse win,wins/lose,loses memory/disk "
         "ascending/descending summer/winter morning/evening male/female staging/production free/paid black/white dry/wet raw/cooked".split()
     )
     for sign, side in enumerate(pair.split("/"))
@@ -84,6 +82,7 @@ _LIGHT = _roots(
     "это есть и в на с по за для из о не наш наша наше наши мы он она они"
 )
 _COPULAS = _set("is are was were be been = : это remains became becomes")
+_COPULA_ROOTS = frozenset(map(root, _COPULAS))
 _STATES = _COPULAS | _set(
     "has have had do does did can could will would shall should may might must need needs dont doesnt didnt cannot isnt arent wasnt werent wont cant "
     "run runs use uses take takes cost costs expire expires start starts begin begins end ends last lasts keep keeps hold holds happen happens allow allows go goes live lives lives "
@@ -105,6 +104,9 @@ _INDEFINITE = _set("a an one another some")
 _ADMITTING = _set("open available closed")
 """What may be so on several days."""
 _DENYING = _set("un in im ir dis non")
+_MAYBE = _set("might maybe perhaps planned plan plans propose proposed")
+_OURS, _THEIRS = _set("our ours we us my mine i"), _set("their theirs they your yours you his her hers")
+_PREPOSITIONS = _set("in on at to from by as of into onto per next near")
 _THRESHOLDS = _set("above over below under from than")
 _PRONOUNS = _set("we i you they")
 _FORMERLY = _set("formerly previously once former used раньше прежде")
@@ -119,6 +121,7 @@ class Clause(NamedTuple):
     after_verb: str  # the word after it
     denied: bool
     than: int  # the number of the token `than`, after which the thing stands that is compared with; -1 without it
+    is_record: bool  # it says without a subject what was done: `fixed bug 5`
     words: frozenset[str]
     text: str
 
@@ -152,16 +155,22 @@ class _Alignment(NamedTuple):
 
 def compare(one: str, other: str, meaning: float | None = None) -> Comparison | None:
     """Return how two statements relate, None if they say different things. `meaning`: the cosine of their vectors, if there is an embedder."""
+    return compare_clauses(clauses(one), clauses(other), meaning)
+
+
+def compare_clauses(
+    one: Sequence[Clause], other: Sequence[Clause], meaning: float | None = None
+) -> Comparison | None:
+    """Return how two statements relate by their clauses, as `compare` does. One clause of several may contradict; to say the same, each has to have one."""
     found = [
         compared
-        for first, second in product(clauses(one), clauses(other))
+        for first, second in product(one, other)
         if (compared := _compared(_aligned(first, second), meaning)) is not None
     ]
     contrary = next((each for each in found if each.verdict == "contrary"), None)
     if contrary is not None:
         return contrary
-    many = max(len(clauses(one)), len(clauses(other)))
-    return found[0] if found and many == 1 else None
+    return found[0] if found and max(len(one), len(other)) == 1 else None
 
 
 def without_measures(statement: str) -> str:
@@ -172,7 +181,6 @@ def without_measures(statement: str) -> str:
     return " ".join(kept) or statement
 
 
-@lru_cache(_CACHED)
 def clauses(statement: str) -> tuple[Clause, ...]:
     """Return the first clauses of a statement, without questions."""
     statement, parts, start = statement[:_READ], [], 0
@@ -203,8 +211,14 @@ def _clause(text: str) -> Clause:
     words = frozenset(piece.raw.lower() for piece in found)
     verb_word = found[verb].raw.lower() if at >= 0 else ""
     after = found[verb + 1].raw.lower() if at >= 0 and verb + 1 < len(found) else ""
+    is_record = bool(found) and found[0].sort == "word" and _is_past(found[0]) and at != found[0].at + 1
     than = next((piece.at for piece in found if piece.raw.lower() == "than"), -1)
-    return Clause(tuple(content), at, verb_word, after, denied, than, words, text)
+    return Clause(tuple(content), at, verb_word, after, denied, than, is_record, words, text)
+
+
+def _is_past(piece: Piece) -> bool:
+    lower = piece.raw.lower()
+    return lower.endswith("ed") and piece.key != lower
 
 
 def _verb_of(found: Sequence[Piece]) -> int:
@@ -269,8 +283,15 @@ def _matches(one: Piece, other: Piece) -> bool:
 
 def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
     one, other = aligned.one, aligned.other
-    if (one.words & _FORMERLY) != (other.words & _FORMERLY):
+    if any((one.words & words) != (other.words & words) for words in (_FORMERLY, _MAYBE)):
         return None
+    if (
+        one.is_record
+        or other.is_record
+        or (one.words & _OURS and other.words & _THEIRS)
+        or (one.words & _THEIRS and other.words & _OURS)
+    ):
+        return _agreeing(aligned, aligned.left, aligned.right)
     pairs, left, right = _exclusive(aligned)
     left, right = (
         _without_classifiers(rest, [pair[n] for pair in pairs]) for n, rest in enumerate((left, right))
@@ -365,7 +386,7 @@ def _are_names(one: Piece, other: Piece) -> bool:
 def _count_others(one: Piece, other: Piece, left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     """Return True if two numbers count different things: `3 docks`, `2 forklifts`; or one counts and the other measures: `two doses`, `4 degrees`."""
     counted = [
-        "count" in dict(number.value) and any(piece.at == number.at + 1 for piece in rest)
+        "count" in dict(number.value) and any(piece.at in (number.at - 1, number.at + 1) for piece in rest)
         for number, rest in ((one, left), (other, right))
     ]
     are_counts = all("count" in dict(number.value) for number in (one, other))
@@ -426,7 +447,7 @@ def _about_the_same(
     many = len(left) + len(right)
     if not left or not right:
         return is_near or many <= shared + (shared > 1)
-    is_same_place = left[0].before == right[0].before and left[0].before not in _STATES
+    is_same_place = left[0].before == right[0].before and left[0].before not in _COPULAS
     if (
         conflict.sort == "denial"
         and is_same_verb
@@ -471,7 +492,8 @@ def _holds_one(aligned: _Alignment, one: Piece, other: Piece) -> bool:
         return _names_differ(aligned, (one, other), before)
     verbs = {root(first.verb_word), root(second.verb_word)}
     if one.sort == "date":
-        is_listed = _ADMITTING & first.words & second.words and "weekday" in dict(one.value)
+        is_state = first.verb_word in _COPULAS and any(piece.at > first.verb for piece, _ in aligned.shared)
+        is_listed = "weekday" in dict(one.value) and (is_state or _ADMITTING & first.words & second.words)
         return not all(before) and not verbs <= _ADDITIVE and not is_listed
     if all(before) and one.before in _THRESHOLDS:  # orders above 50 euros
         return False
@@ -499,6 +521,8 @@ def _names_differ(aligned: _Alignment, values: _Pair, before: tuple[bool, bool])
     if all(before):
         is_role = all(each.verb_word in _COPULAS and each.after_verb in _DETERMINERS for each in (one, other))
         return is_role or verbs <= _UNIQUE
+    if max(one.verb, other.verb) < 0:
+        return False  # without a verb nothing says what the names are
     if any(before):
         subject = one if before[0] else other
         return subject.after_verb not in _INDEFINITE
@@ -506,7 +530,7 @@ def _names_differ(aligned: _Alignment, values: _Pair, before: tuple[bool, bool])
         return False
     if len(verbs) > 1 and not any(verb in _LIGHT or verb == "" for verb in verbs):
         return False  # moved to, works in
-    if values[0].before == values[1].before == "with":
+    if values[0].before == values[1].before == "with" and not verbs & _COPULA_ROOTS:
         return False
     return not (one.after_verb in _INDEFINITE and other.after_verb in _INDEFINITE)
 
@@ -521,9 +545,14 @@ def _other_words(
         return None
     are_phrases = all(rest[-1].at - rest[0].at < most for rest in (left, right))
     verbs = {root(clause.verb_word) for clause in (aligned.one, aligned.other)}
-    in_subject = _in_subject(aligned.one, left[0]) or _in_subject(aligned.other, right[0])
+    in_subject = min(aligned.one.verb, aligned.other.verb) < 0 or any(
+        map(_in_subject, (aligned.one, aligned.other), (left[0], right[0]))
+    )
     may_have_several = verbs <= _ADDITIVE if is_near else bool(verbs & _ADDITIVE)
     if in_subject or not are_phrases or len(aligned.shared) < 2 - is_near or may_have_several:
+        return None
+    is_choice = verbs <= _LIGHT and not {aligned.one.verb_word, aligned.other.verb_word} & _COPULAS
+    if not is_near and not is_choice and left[0].before not in _PREPOSITIONS:
         return None
     if not is_near and _place(left[0]) != _place(right[0]):
         return None

@@ -84,6 +84,7 @@ _TIMES = {"once": 1, "twice": 2, "thrice": 3}
 _EACH = _set("a an per each every")
 _DURING = _set("within in after for of until about under over than is are takes lasts last take was")
 _DATED = _set("in since until from of by before after during")
+_ARTICLES = _set("the a an our my your his her its their")
 _RELATIVE = _set("today tomorrow yesterday")
 _RELATED = _set("week month year quarter weekend night")
 
@@ -118,7 +119,7 @@ class Piece(NamedTuple):
     value: tuple[tuple[str, float | str], ...]
     raw: str
     at: int  # the number of its first token
-    before: str  # the word before it, in lower case
+    before: str  # the word before it, articles left out, in lower case
     opens: bool = False  # it is the first word of the sentence
 
 
@@ -135,7 +136,7 @@ _analyzer, _analyzing = Analyzer(("english", "russian")), Lock()
 def root(word: str) -> str:
     """Return the root of a word in lower case."""
     with _analyzing:
-        found = _analyzer.terms_of(word)
+        found = _analyzer.made_of(word)
     return found[-1] if found else word
 
 
@@ -178,6 +179,14 @@ def _lower(tokens: Sequence[_Token], at: int) -> str:
     return tokens[at].lower if 0 <= at < len(tokens) else ""
 
 
+def _preceding(tokens: Sequence[_Token], at: int) -> str:
+    """Return the word before a token, articles left out, in lower case."""
+    at -= 1
+    while at > 0 and tokens[at].lower in _ARTICLES:
+        at -= 1
+    return tokens[at].lower if at >= 0 else ""
+
+
 def _value_of(
     sort: Sort, tokens: Sequence[_Token], at: int, used: int, **value: float | str
 ) -> tuple[Piece, int]:
@@ -185,7 +194,7 @@ def _value_of(
     if sort == "quantity" and _lower(tokens, at - 1) in _ABOUT:
         value["about"] = 1
     key = f"{sort} {' '.join(value)}"
-    return Piece(sort, key, tuple(value.items()), raw, at, _lower(tokens, at - 1)), used
+    return Piece(sort, key, tuple(value.items()), raw, at, _preceding(tokens, at)), used
 
 
 def number(token: _Token) -> float | None:
@@ -396,7 +405,7 @@ def _word(tokens: Sequence[_Token], at: int, before: str) -> Piece | None:
         return Piece("word", token.raw, (), token.raw, at, before) if token.raw in ":=" else None
     if token.group in ("code", "ordinal"):
         return Piece("code", token.lower, (("code", token.lower),), token.raw, at, before, not at)
-    opens = not at or before in (":", "=")
+    opens, before = not at or before in (":", "="), _preceding(tokens, at)
     is_name = bool(_HUMP.search(token.raw)) or (not opens and token.raw[0].isupper())
     sort: Sort = "name" if is_name else "word"
     named = (("name", token.lower),) if is_name else ()

@@ -24,7 +24,7 @@ from graphstore.values.assertions import (
     disagreement,
     prose,
 )
-from graphstore.values.contrary import Comparison, compare, without_measures
+from graphstore.values.contrary import Clause, Comparison, clauses, compare_clauses, without_measures
 from graphstore.values.findings import Contradiction
 from graphstore.values.inputs import whole_number
 from graphstore.values.keys import topic_name, version_of
@@ -254,16 +254,16 @@ def near(sight: Sight, ent: int, most: int, kind: str | None) -> Iterator[int]:
     words = without_measures(sameness.statement(body["content"], body.get("text")))
     kinds = frozenset[str]() if kind is None else frozenset({kind})
     found = sight.found(words, most, kinds, seen=lambda each: index.scope[each] == scope)
-    least = found.matches[0][1] * _PART_OF_BEST if found.matches else 0
-    yield from (each for each, score in found.matches if score >= least)
+    others = [match for match in found.matches if match[0] != ent]
+    yield from (each for each, score in others if score >= others[0][1] * _PART_OF_BEST)
 
 
 class Stated(NamedTuple):
-    """What a row states: its content, its whole statement, its prose, what it asserts, and whether it is asserted and not wanted or asked."""
+    """What a row states: its content, its whole statement, the clauses of its prose, what it asserts, and whether it is asserted and not wanted or asked."""
 
     content: Json
     statement: str
-    prose: str
+    clauses: tuple[Clause, ...]
     assertions: list[Assertion]
     is_asserted: bool
 
@@ -275,7 +275,7 @@ def stated(sight: Sight, row: int) -> Stated:
     return Stated(
         content,
         sameness.statement(content, text),
-        prose(content, text),
+        clauses(prose(content, text)),
         read(sight.core, row),
         kind not in WANTED,
     )
@@ -291,7 +291,7 @@ def compared(one: Stated, other: Stated, meaning: float | None = None) -> Compar
     says = disagreement(one.assertions, other.assertions) or disagreement(other.assertions, one.assertions)
     if says is not None:
         return Comparison("contrary", about(says.of), sure=True)
-    found = compare(one.prose, other.prose, meaning)
+    found = compare_clauses(one.clauses, other.clauses, meaning)
     is_refused = (
         found is not None and found.verdict == "contrary" and not (one.is_asserted and other.is_asserted)
     )

@@ -34,13 +34,12 @@ def warnings_of(view: CoreReader, ids: Sequence[str]) -> list[WriteWarnings]:
         if isinstance(node, Node):
             for at in _instants(node, valid):
                 instants.setdefault(at, []).append(node)
-    meanings = vector_search.ready(view)
-    asked = {} if meanings is None else {node.id: QuestionMeaning(meanings, words(node)) for node in nodes}
+    meanings = {node.id: vector_search.meaning_of(view, words(node)) for node in nodes}
     found: dict[str, dict[str, _Related]] = {node.id: {} for node in nodes}
     for at, together in instants.items():
         with view.pinned(at, tx).reading() as sight:
             for node in together:
-                for related in _related(sight, node, asked.get(node.id)):
+                for related in _related(sight, node, meanings[node.id]):
                     found[node.id].setdefault(related[0].id, related)
     return [_warnings(node.id, found[node.id].values()) for node in nodes]
 
@@ -96,13 +95,11 @@ def _related(sight: Sight, node: Node, meaning: QuestionMeaning | None) -> Itera
 
 
 def _warnings(of: str, related: Iterable[_Related]) -> WriteWarnings:
-    contrary = sorted(
-        (each for each in related if each[1].verdict == "contrary"), key=lambda each: not each[1].sure
-    )
-    similar = sorted(
-        (each for each in related if each[1].verdict != "contrary"),
-        key=lambda each: each[1].verdict != "same",
-    )
+    """Return the warnings about a thing: the surest first, then the newest."""
+    newest = sorted(related, key=lambda each: each[0].recorded_at, reverse=True)
+    surest = sorted(newest, key=lambda each: not each[1].sure)
+    contrary = [each for each in surest if each[1].verdict == "contrary"]
+    similar = [each for each in surest if each[1].verdict != "contrary"]
     return WriteWarnings(
         id=of,
         similar=tuple(_earlier(of, *each) for each in similar[:MOST]),

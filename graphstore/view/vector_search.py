@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -431,11 +431,18 @@ def cosine(view: CoreReader, one: str, other: str) -> float | None:
     meanings = ready(view)
     if meanings is None:
         return None
-    try:
+    with suppress(Exception):  # an embedder that fails is no obstacle
         first, second = meanings.vectors([one, other])
-    except Exception:  # an embedder that fails is no obstacle
-        return None
-    return float(first @ second)
+        return float(first @ second)
+    return None
+
+
+def meaning_of(view: CoreReader, text: str) -> QuestionMeaning | None:
+    """Return the meaning of a text to compare with what the store says, None if nothing can tell."""
+    meanings = ready(view)
+    with suppress(GraphStoreError):  # what it gives is no vector
+        return None if meanings is None else QuestionMeaning(meanings, text)
+    return None
 
 
 def _meanings(view: CoreReader, name: str, made: Callable[[str], Embedder]) -> Meanings:
