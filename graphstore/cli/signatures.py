@@ -44,7 +44,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "memory.remember": ("write", "store", "text! --layer! source user thread valid_from:time key tags:many metadata:json warn:bool"),
     "memory.stats": ("read", "store", ""),
     "merge": ("write", "store", "name! decide reason"),
-    "merge_store": ("write", "store", "other!:path name decide reason"),
+    "merge_store": ("write", "store", "other! name decide reason"),
     "otlp.import_otlp": ("write", "store", "source!:path"),
     "path": ("read", "view", "source! target! kinds:many by:hops|arrival=hops direction:out|in|both=out depth:int"),
     "pi_brain.import_pi_brain": ("write", "store", "folder!:path"),

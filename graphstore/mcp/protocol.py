@@ -85,7 +85,7 @@ snapshot's name. Both alike is what we believed at that day about that day. Ever
 - To write: {remember} (give a key when only one value can hold; say valid_from when it is older than today, and always a reason).| Several at once: \
 {remember_many}.| Some fields: {amend}.| What happened: {record_event}.| What is related: {link}; a link that should not be: {unlink}.| Nothing is ever lost: what \
 is no longer true, {supersede}; what should never have been recorded, {retract}.| A slip of your own: {undo}, with the `tx` of the answer to it.| Two things \
-that contradict each other: {resolve}.| Two ids of one thing: {join}.| A kind of link that is missing: {define_kind}.| What must not be kept at all: {forget}.
+that contradict each other: {resolve}.| Two ids of one thing: {join}.| A kind of link that is missing: {define_kind}.| What must not be kept at all: {forget}.| All that is of a person: {forget_person}.
 Answers fit in budget_tokens. Where `left_out` is above 0, call again with cursor=`more`. A refusal ends with the next call to make.
 """
 """How to use the tools. A part of a line, up to |, is left out if one of the tools that it names in braces is not offered; a line without a part, too."""

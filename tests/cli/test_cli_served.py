@@ -31,6 +31,7 @@ READS: list[tuple[str, ...]] = [
     ("recall", "auth tokens"), ("recall", "tea", "--layer", "conversation"), ("topic", "auth"), ("latest", "auth"), ("snapshots",), ("branches",), ("compare", "plan"),
     ("working", "--user", "ana"), ("context", "--user", "ana", "--query", "tea"), ("retention",), ("trust",), ("languages",), ("embedder",), ("verify",), ("stats",),
     ("over", "count", "--since", "2026-01-01", "--until", "2026-03-01", "--step", "1 week", "--kind", "fact"), ("over", "changes", "--since", "2026-01-01", "--until", "2026-03-01", "--axis", "tx"),
+    ("brief",), ("forget", "ben"),
     ("lifecycle", "--dry-run"), ("consolidate", "--topic", "auth"), ("sql", "SELECT id, text FROM node_as_of('2026-02-01', '2030-01-01') ORDER BY id"),
 ]  # fmt: skip
 GROUPED: list[tuple[str, ...]] = [
@@ -42,6 +43,7 @@ WRITES: list[tuple[str, ...]] = [
     ("add", "fact", '{"a": 3}', "--id", "newer"), ("supersede", "new", "--by", "newer", "--reason", "moved on"), ("confirm", "newer", "--reason", "looked"),
     ("link", "newer", "uses", "tea", "--strength", "4"), ("event", "fix", "mended", "--id", "fixed", "--related-to", "boom"),
     ("message", "TEXT", "hello", "--id", "msg", "--sender", "ben", "--occurred-at", "2026-02-02"), ("end", "newer", "--reason", "over"),
+    ("join", "green", "--into", "black", "--reason", "one drink"), ("split", "green", "--reason", "two drinks"),
     ("retract", "tea", "--reason", "it was not so"), ("fold", "jwt", "sessions", "--into", '{"summary": "auth"}'), ("snapshot", "later"),
     ("remember", "Ben likes coffee", "--layer", "conversation", "--user", "ben"), ("working", "--user", "ben", "--set", "asks about coffee"),
     ("branch", "other"), ("merge", "plan", "--reason", "decided"), ("delete-branch", "other"), ("sweep",), ("lifecycle",), ("connect",), ("reanalyze",),
@@ -50,6 +52,7 @@ WRITES: list[tuple[str, ...]] = [
 ]  # fmt: skip
 LOCAL = {
     "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "copy": "makes a store", "lake": "reads every row in its own process", "project": "reads every row in its own process", "serve": "is the server", "page": "in a test of its own",
+    "hook": "works on the files of other programs", "bundle": "works on the files", "merge-store": "in a test of its own",
     "unlink": "in a test of its own", "undo": "in a test of its own", "compact": "works on the files", "rebuild": "works on the files", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
     "index": "in a test of its own", "memorize": "in a test of its own", "mcp": "is a server", "token": "is about the server", "shell": "in its own tests",
 }  # fmt: skip

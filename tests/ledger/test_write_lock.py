@@ -95,9 +95,9 @@ def descriptors(file):
     """Return how many descriptors of this file the process has open."""
     real = file.stat()
     found = 0
-    for fd in os.listdir("/dev/fd"):
+    for fd in Path("/dev/fd").iterdir():
         with contextlib.suppress(OSError):  # the descriptor that lists the folder is closed again
-            found += os.path.samestat(os.fstat(int(fd)), real)
+            found += os.path.samestat(os.fstat(int(fd.name)), real)
     return found
 
 

@@ -60,9 +60,9 @@ def ready(monkeypatch):
         return made.setdefault(name, Concepts() if name == "wordllama" else Wider())
 
     monkeypatch.setattr(embedders, "named", named)
-    embedders._made.cache_clear()
+    embedders.ready.cache_clear()
     yield made
-    embedders._made.cache_clear()
+    embedders.ready.cache_clear()
 
 
 # ---------------------------------------------------------------- everything that says something

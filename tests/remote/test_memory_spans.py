@@ -80,7 +80,7 @@ def test_it_has_the_coordinate_of_a_read_and_the_tx_of_a_write(seen, store):
     write, read = seen.taken()
 
     assert write.attributes["graphstore.tx"] == iso(instant(node.tx_from))
-    assert read.attributes["graphstore.valid"] == "2026-03-01T00:00:00Z"
+    assert read.attributes["graphstore.valid"] == "2026-03-01T23:59:59.999999Z"
     assert read.attributes["graphstore.tx"] == write.attributes["graphstore.tx"]
 
 

@@ -430,6 +430,7 @@ def test_a_line_has_of_what_is_kept_of_a_thing_only_what_came_and_went() -> None
 NOT_COUNTED = {
     "export": "a test of its own",
     "save": "a picture of what is asked",
+    **dict.fromkeys(("brief", "forget", "join", "joinable", "merge_store", "split", "warnings_of"), "the plans of their statements are tested"),
     **dict.fromkeys(("setting", "keep_setting", "keep_settings"), "what the verbs and reads that are counted do"),
     **dict.fromkeys(("reading", "verb", "together", "coordinate", "instant_of", "bounds_of", "fixed", "pinned", "vocabulary", "recipes", "on", "refresh", "close"), "they look at nothing"),
 }  # fmt: skip

@@ -159,13 +159,13 @@ SHOWN = {
 """What effects show, or the body of an operation holds."""
 
 ALSO_SHOWN = {
-    "add_node": {"tags", "source"},
+    "add_node": {"tags", "source", "warn"},  # warn: of the answer alone
     "revise": {"id"},
     "amend": {"id"},
     "end": {"id"},
     "retract": {"id"},
     "confirm": {"id"},
-    "link": {"id", "source", "target"},
+    "link": {"id", "source", "target", "also"},  # also: further links, each as an operation
     "unlink": {"target"},  # recorded with the source
     "record_event": {"source"},
 }

@@ -213,7 +213,7 @@ def test_what_cannot_be_one_thing_is_refused(bob):
         with pytest.raises(error, match=words):
             bob.join(id, into=into)
     bob.join("bob", into="robert")
-    with pytest.raises(ConflictError, match="joined into 'robert' already.*split"):
+    with pytest.raises(ConflictError, match=r"joined into 'robert' already.*split"):
         bob.join("bob", into="boss")
     with pytest.raises(InvalidError, match="'bob' is joined into it"):
         bob.join("robert", into="bob")
