@@ -13,8 +13,8 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
 from graphstore.mcp.answers import at, disagreement, link_line, thing, things
 from graphstore.mcp.desk import (
-    Desk,
     UNNAMED,
+    Desk,
     OfConnection,
     Rare,
     RareKind,

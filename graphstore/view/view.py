@@ -512,6 +512,7 @@ class Reader(Painted):
         from graphstore.view import earlier
 
         return earlier.warnings_of(self, given_ids("ids", ids))
+
     def joinable(self, limit: int | None = None) -> list[JoinCandidate]:
         """Pairs of nodes that stand here and may be one thing: of one kind and scope, with one name (whatever its case and composition) or nearly the same
         statement. The newest first; at most `limit`. The store never joins them by itself: each has the call that does, and the one that states that
