@@ -375,7 +375,7 @@ def _kind_name(relation: str) -> str:
     return plain if plain[0].isalpha() else f"rel_{plain}"
 
 
-def in_scope(scope: str | None) -> dict[str, str]:
+def in_scope(scope: str | None) -> dict[str, Any]:
     """Return the scope as an argument, if there is one: without it a token with scopes writes in its own."""
     return {} if scope is None else {"scope": scope}
 
