@@ -111,6 +111,7 @@ class OperationOf(NamedTuple):
     author: str | None
     body: int
     length: int
+    told: Instant
 
 
 class OccurrenceOf(NamedTuple):
@@ -159,7 +160,7 @@ _LINK = ("l_name", "l_kind", "l_src", "l_tgt")
 _LINK_PERIOD = ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")
 _CLAIM = ("c_strength", "c_inferred", "c_history", "c_by", "c_pos", "c_len", "c_op")
 _OCCURRENCE = ("s_at", "s_tx", "s_op", "s_first", "s_last")
-_OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
+_OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len", "o_told")
 """The columns of each table, in the order of the statements' columns after the row number."""
 
 

@@ -88,6 +88,7 @@ class Index:
     o_author: list[str | None]
     o_pos: Numbers
     o_len: Numbers
+    o_told: Numbers
     last_tx: Instant
     gone: Mapping[int, int]  # forgotten entity -> the operation that evicted or erased it
     confirmed: dict[str, list[int]]  # id -> the operations that confirmed it

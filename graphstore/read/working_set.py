@@ -77,8 +77,8 @@ _GROUPS = {
         ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close"),
     ),
     "ops": (
-        f"tx, verb, subject, author, {_BODY} FROM operation",
-        ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"),
+        f"tx, verb, subject, author, {_BODY}, coalesce(recorded, tx) FROM operation",
+        ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len", "o_told"),
     ),
     "seen": (
         "event, occurred_at, tx, operation, first, last FROM occurrence",
@@ -1101,7 +1101,7 @@ class WorkingSet(Index):
 
     def add_op(self, tx: Instant, verb: str, subject: str, author: str | None, pos: int, length: int) -> int:
         """Add an operation. Return its number."""
-        op = self._append("ops", tx, verb, subject, author, pos, length)
+        op = self._append("ops", tx, verb, subject, author, pos, length, tx)
         if verb == UNDO:
             self._is_undoing = True
             self.push(self.undone_by, instant(subject), op)

@@ -123,7 +123,7 @@ class Filters(NamedTuple):
             if row < 0 or not self.since <= index.r_from[row] < self.until:
                 return False
             op = index.v_op[index.r_ver[row]]
-            recorded = index.o_tx[op] if op >= 0 else index.born[ent]
+            recorded = index.o_told[op] if op >= 0 else index.born[ent]
             if not self.recorded_since <= recorded < self.recorded_until:
                 return False
             if self.author and (op < 0 or index.o_author[op] not in self.author):

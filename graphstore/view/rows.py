@@ -227,7 +227,7 @@ class NumberedRows:
         """Return when the statement of a row was first recorded for that time."""
         index, ver = self.index, self.index.r_ver[row]
         op = index.v_op[ver]
-        return index.o_tx[op] if op >= 0 else index.r_tx[row]
+        return index.o_told[op] if op >= 0 else index.r_tx[row]
 
     def entity_of(self, row: int) -> int:
         """Return the entity of a row."""
@@ -320,7 +320,7 @@ class NumberedRows:
         index = self.index
         ent, op = index.v_ent[ver], index.v_op[ver]
         start, to, tx_from, end = periods
-        author, recorded = (index.o_author[op], index.o_tx[op]) if op >= 0 else (None, index.born[ent])
+        author, recorded = (index.o_author[op], index.o_told[op]) if op >= 0 else (None, index.born[ent])
         return Described(
             index.names[ent], index.is_event[ent], index.kind[ent], index.key[ent], index.scope[ent], index.born[ent], index.v_num[ver],
             start, _end(to), tx_from, _end(end), author, recorded, index.word(ent) or None, None, 0, cast(Standing, standing),
@@ -342,7 +342,7 @@ class NumberedRows:
         )
         said = LinkedRow(
             index.l_name[link], index.l_kind[link], index.names[source], index.names[target], one, other, index.c_strength[claim] or None,
-            index.c_inferred[claim], index.c_history[claim], index.c_by[claim], index.o_author[op], index.o_tx[op], index.k_from[row], _end(index.k_to[row]), index.k_tx[row],
+            index.c_inferred[claim], index.c_history[claim], index.c_by[claim], index.o_author[op], index.o_told[op], index.k_from[row], _end(index.k_to[row]), index.k_tx[row],
             None if until > self.tx else until, None, None,
         )  # fmt: skip
         return link_from(said, body)

@@ -381,3 +381,28 @@ def test_a_branch_that_pulled_goes_on_from_what_it_took_over(tmp_path, clock):
             each.content["n"] for each in store.versions("x")[1:]
         ]
         assert not store.verify().problems
+
+
+def test_when_it_was_recorded_is_that_of_the_other_store_in_every_read(pair, clock):
+    ours, theirs = pair
+    theirs.add_node(
+        "fact", {"says": "the printer is on"}, id="printer", key="printer", valid_from="2026-01-01"
+    )
+    theirs.link("printer", "related_to", "shared", id="lnk_x", reason="near")
+    recorded = theirs.node("printer").recorded_at
+    clock.move(hours=1)
+    ours.merge_store(theirs.path)
+    again = ours.add_node("fact", {"says": "the printer is on"}, key="printer")  # confirms it
+
+    assert "printer" == again.id
+    for node in (again, ours.node("printer"), ours.history("printer")[0], ours.inspect("printer").node):
+        assert (recorded, "bo") == (node.recorded_at, node.author)
+    near = theirs.links_from("printer")[0].recorded_at
+    assert near == ours.links_from("printer")[0].recorded_at
+    found = ours.query_tables("MATCH (v:Version {ref: 'printer-v1'}) RETURN v.told AS told").single()
+    assert recorded == found["told"]
+    with ours.transaction():
+        assert (recorded, near) == (
+            ours.node("printer").recorded_at,
+            ours.links_from("printer")[0].recorded_at,
+        )
