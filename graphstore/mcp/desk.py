@@ -292,6 +292,8 @@ class Desk:
         """Return the briefing of the client at hand: of its token, else of the author that the server was started for, else of the name that it gives."""
         store, token = self.store, CLIENT.get().scope.get(SIGNED)
         name = token or self.author or CLIENT.get().name
+        default = self.defaults()
+        asked = asked._replace(scope=asked.scope or default.scope, user=asked.user or default.user)
         if isinstance(store, Elsewhere):
             return store.brief(name, **asked._asdict(), **times)
         recorder = None if store.read_only else store._record_reads()

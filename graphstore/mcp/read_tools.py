@@ -278,10 +278,10 @@ class ReadTools(Tools):
     def brief(
         self,
         *,
-        user: str | None = None,
+        user: User = None,
         project: str | None = None,
         path: str | None = None,
-        scope: str | None = None,
+        scope: Scope = None,
         since: str | None = None,
         valid: str | None = None,
         tx: str | None = None,

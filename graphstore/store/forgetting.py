@@ -21,6 +21,7 @@ from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, iso
 from graphstore.values.person_names import PersonNames
 from graphstore.values.text import described, line
+from graphstore.values.vocabulary import JOINED
 from graphstore.values.words import fold
 
 if TYPE_CHECKING:
@@ -257,17 +258,26 @@ class PersonFinder:
         return ""
 
     def _note_derived(self) -> None:
-        """Note which summaries are made from what is erased, and name the person."""
+        """Note what was joined with what is erased, and which summaries are made from it and name the person."""
         made_from: dict[str, set[str]] = {}
+        joined: dict[str, set[str]] = {}
         for _, link in self._rows(SAID_OF_LINKS):
             if link.kind == _DERIVED:
                 made_from.setdefault(link.target, set()).add(link.source)
+            if link.kind == JOINED:
+                joined.setdefault(link.target, set()).add(link.source)
+                joined.setdefault(link.source, set()).add(link.target)
         for thing in self._things.values():
             if not thing.why and thing.is_named and thing.what in ("sessions", "summaries"):
                 thing.why = "sums up what names them"
         waiting = [id for id, thing in self._things.items() if thing.why]
         while waiting:
-            for id in made_from.get(waiting.pop(), ()):
+            erased = waiting.pop()
+            for id in joined.get(erased, ()):
+                if (other := self._things.get(id)) is not None and not other.why:
+                    other.why = "was joined with what is erased"
+                    waiting.append(id)
+            for id in made_from.get(erased, ()):
                 made = self._things.get(id)
                 if made is None or made.why:
                     continue

@@ -160,6 +160,7 @@ def test_the_tools_of_agents_have_the_names_of_commands() -> None:
     others = {"remember-many"}  # a shell asks each by itself
     others |= {"keep", "layers", "scratchpad"}  # remember, memory stats and working
     others |= {"observe", "expertise", "record-outcome"}  # of agents alone
+    others |= {"list", "define-kind"}  # search without words, and Python
     assert others == tools - set(COMMANDS) - set(UNLISTED)
 
 

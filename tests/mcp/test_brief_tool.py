@@ -16,7 +16,7 @@ from tests.conftest import Clock
 from tests.support.served import serve_in_process
 
 pytest.importorskip("mcp")
-from graphstore.mcp import server
+from graphstore.mcp import Defaults, server
 from tests.support.agent import agent
 
 pytestmark = pytest.mark.in_process("its tools ask the store in process")
@@ -37,6 +37,15 @@ def test_the_tool_answers_in_text_and_with_the_ids(told: GraphStore) -> None:
         assert "last_visit" not in answer
         assert one.told("brief").startswith("# Briefing for codex, as of ")
         assert "budget_tokens" in one.refused("brief", budget_tokens=20)
+
+
+def test_a_briefing_is_of_the_scope_that_the_connection_has_by_default(told: GraphStore) -> None:
+    told.add_node("decision", {"says": "we use Python"}, id="python", scope="alpha")
+    told.add_node("decision", {"says": "we use Rust"}, id="rust", scope="beta")
+
+    with agent(server(told, defaults=Defaults(scope="alpha")), "codex") as one:
+        assert ["python"] == one.ask("brief")["ids"]
+        assert ["rust"] == one.ask("brief", scope="beta")["ids"]
 
 
 def test_the_next_visit_of_the_client_is_told_what_changed(told: GraphStore, clock: Clock) -> None:

@@ -72,6 +72,13 @@ def test_the_plan_is_erased_as_it_was_shown_and_the_rest_is_named(told):
     assert () == again.erases
 
 
+def test_what_was_joined_with_the_person_goes_with_them(told):
+    told.add_node("person", {"nick": "the baker"}, id="baker")
+    told.join("baker", into="p1", reason="she bakes")
+
+    assert "baker" in told.forget("Anna Novák").ids
+
+
 def test_with_mentions_nothing_stays_that_surely_names_them(told):
     plan = told.forget("Anna Novák", mentions=True)
     done = told.forget("Anna Novák", mentions=True, plan=plan.plan)
