@@ -111,7 +111,6 @@ class Page(anywidget.AnyWidget):
             raise InvalidError(f"a page in a notebook does not ask {name!r}: it asks for what is read.")
         asked = apart(query.encode())
         at = {axis: value for axis, value in (("valid", asked.valid), ("tx", asked.tx)) if value is not None}
-        found = contract.ask(
-            name, self._store.as_of(**at) if at else self._store, **received.prepare(call, args)
-        )
+        reader = self._store.as_of(**at) if at else self._store
+        found = reader.at if name == "at" else contract.ask(name, reader, **received.prepare(call, args))
         return shortened(contract.encode(found), JSON, asked)
