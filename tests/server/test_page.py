@@ -151,7 +151,7 @@ def test_both_cursors_move_what_is_shown_and_say_that_they_are_not_now(
     assert 0 == page.locator(".badge:visible").count()
     page.fill(".cursor.valid .instant", (first.valid_from + timedelta(days=1)).strftime("%Y-%m-%d %H:%M"))
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=100 requests >> visible=true")
+    page.wait_for_selector(".thing-head h2:has-text('100 requests')")
     assert 1 == page.locator(".badge:visible").count()
     page.click(".cursor.valid .now")
     page.wait_for_selector(".thing-head h2:has-text('400 requests')")

@@ -89,7 +89,7 @@ async function history(model, id) {
 /** The fields of the content that a row changed, of one whose text does not say them. */
 function changed(rows, row) {
   const before = rows.filter((each) => each.number < row.number).reduce((last, each) => (each.number >= (last?.number ?? 0) ? each : last), null);
-  const names = before && row.text ? Object.keys({ ...before.content, ...row.content }).filter((name) => JSON.stringify(before.content?.[name]) !== JSON.stringify(row.content?.[name])) : [];
+  const names = before && row.text ? Object.keys({ ...before.content, ...row.content }).filter((name) => row.content?.[name] !== row.text && JSON.stringify(before.content?.[name]) !== JSON.stringify(row.content?.[name])) : [];
   return names.length ? h("div", { class: "soft" }, line(names.map((name) => `${name}: ${before.content[name] ?? "–"} → ${row.content[name] ?? "–"}`).join(", "), 160)) : null;
 }
 
