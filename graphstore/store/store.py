@@ -1062,7 +1062,17 @@ class GraphStore(Store):
             request = replace(request, names=found.names)  # those that were found are erased by now
             after = forgetting.PersonFinder(self._core.rows.database, request).find()
             tx = moment(whole.last_tx) if found.ids else None
-        return after.model_copy(update={"erases": found.erases, "plan": plan, "applied": True, "tx": tx})
+        files = tuple(
+            each for each in found.stays if each.what == "files"
+        )  # what named them is erased by now
+        done = {
+            "erases": found.erases,
+            "stays": (*after.stays, *files),
+            "plan": plan,
+            "applied": True,
+            "tx": tx,
+        }
+        return after.model_copy(update=done)
 
     @property
     def _eraser(self) -> GraphStore:

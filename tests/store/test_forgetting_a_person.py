@@ -124,6 +124,15 @@ def test_messages_lead_from_a_sender_to_the_name(told):
     assert {"m1", "m2", "phone"} <= {*told.forget("u7").ids}
 
 
+def test_segments_of_sessions_go_and_their_files_are_named(told):
+    file = {"sessionFile": "/home/x/s.jsonl"}
+    told.add_node("segment", {"content": {"summary": "a fix for Anna Novák"}, "source": file}, id="seg")
+    shown = told.forget("Anna Novák")
+    done = told.forget("Anna Novák", plan=shown.plan)
+    assert {"seg"} == grouped(done.erases)["sessions"]
+    assert {"/home/x/s.jsonl"} == grouped(shown.stays)["files"] == grouped(done.stays)["files"]
+
+
 def test_in_one_scope_the_others_stay(told):
     told.add_node("fact", {"says": "Anna Novák is here"}, id="here", scope="team/a")
     found = told.forget("Anna Novák", scope="team")
