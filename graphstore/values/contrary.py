@@ -51,19 +51,56 @@ _POSITIVE = _set(
     "safe valid true kept keep passed started running alive rose increased grew applies apply gains synchronous automatic locked yes still already "
     "включен включена включено включены разрешен разрешена разрешено разрешены открыт открыта открыто открыты обязателен обязательна обязательно обязательны"
 )
-_OPPOSITES = {
-    word: (group, sign)
-    for group, pair in enumerate(
-        "before/after above,over/below,under,beneath dark/light first/last,final up,upper/down,lower minimum,min,least/maximum,max,most early,earlier/late,later "
-        "new/old left/right north,northern/south,southern east,eastern/west,western hot,warm/cold,cool high,higher/low,lower more/fewer,less fast,quick/slow "
-        "online/offline internal/external inside/outside increase/decrease start,starts,begins,begin/end,ends,stop,stops push/pull buy,buys/sell,sells "
-        "always/rarely,seldom often,usually,frequently/rarely,seldom local/remote odd/even cheap/expensive better/worse win,wins/lose,loses memory/disk "
-        "ascending/descending summer/winter morning/evening male/female staging/production free/paid black/white dry/wet raw/cooked".split()
-    )
-    for sign, side in enumerate(pair.split("/"))
-    for word in side.split(",")
-}
+_Sides = dict[str, set[tuple[int, int]]]
+
+
+def _sides(text: str) -> _Sides:
+    """Return the places (group, side) of each word of groups `word,as much/other`. A word may be in several groups."""
+    places: _Sides = {}
+    for group, sides in enumerate(text.split()):
+        for side, words in enumerate(sides.split("/")):
+            for word in words.split(","):
+                places.setdefault(word, set()).add((group, side))
+    return places
+
+
+_OPPOSITES = _sides(
+    "before/after above,over/below,under,beneath dark/light,bright first/last,final up,upper/down,lower minimum,min,least/maximum,max,most early,earlier/late,later "
+    "new/old left/right hot,warm/cold,cool high,higher/low,lower more/fewer,less fast,faster,quick,quickly/slow,slower,slowly "
+    "online/offline internal/external inside,indoors/outside,outdoors increase,increases,increased,increasing,rise,rises,rising,grow,grows,growing,grown/"
+    "decrease,decreases,decreased,decreasing,fall,falls,falling,shrink,shrinks,shrank,shrinking start,starts,started,begins,begin,began/end,ends,ended,stop,stops push/pull "
+    "buy,buys,bought/sell,sells,sold always/rarely,seldom often,usually,frequently/rarely,seldom local,locally/remote,remotely odd/even cheap,cheaper/expensive,dearer "
+    "better,best/worse,worst win,wins,won/lose,loses,lost memory/disk ascending/descending male/female free/paid black/white dry/wet raw/cooked public/private "
+    "hire,hires,hired/fire,fires,fired,dismissed,laid deep,deeper/shallow,shallower wide,wider,broad/narrow,narrower tall,taller/short,shorter "
+    "long,longer/short,shorter older,elder,oldest/younger,youngest,newer young/old thick,thicker/thin,thinner heavy,heavier/light,lighter big,bigger,large,larger/small,smaller,tiny "
+    "hard,harder/soft,softer hard,difficult,harder/easy,easier simple,simpler/complex,complicated strong,stronger/weak,weaker rich,richer/poor,poorer loud,noisy/quiet,silent "
+    "clean/dirty full,full-time/part,part-time inward,inwards/outward,outwards home/away parallel,concurrently/sequential,sequentially,serially written/oral,verbal "
+    "success/failure give,gives,gave/receive,receives,received lend,lends,lent/borrow,borrows,borrowed import,imports,imported/export,exports,exported "
+    "add,adds,added/remove,removes,removed create,creates,created/delete,deletes,deleted profit,profitable/loss,unprofitable permanent,permanently/temporary,temporarily "
+    "single/double sweet/sour smooth/rough sharp/blunt tight/loose fresh/stale,frozen,canned busy/idle shared/separate,dedicated centralized,central/decentralized,distributed "
+    "mutable/immutable static/dynamic horizontal,horizontally/vertical,vertically clockwise/counterclockwise,anticlockwise forward,forwards/backward,backwards "
+    "encrypted/plaintext,plain same/different,another together/separately,apart near/far upstairs/downstairs front/back,rear strict/lenient formal/informal,casual "
+    "happy,satisfied,pleased/unhappy,dissatisfied,sad healthy,well/sick,ill asleep/awake guilty/innocent ahead/behind winner/loser renew,renewed,renews/terminate,terminated,terminates "
+    "keep,keeps/discard,discards,delete,deletes,throw,throws join,joins,joined/leave,leaves,left,quit,quits"
+)
 """Words that exclude each other, as (group, side). Unlike those of `_NEGATIVE` they say nothing without the opposite."""
+_KINDS = _sides(
+    "red/green/blue/yellow/orange/purple,violet/pink/brown/grey,gray/black/white/beige "
+    "wood,wooden/oak/pine/birch/bamboo/steel/iron/copper/brass/bronze/aluminium,aluminum/plastic/glass/concrete/brick/stone/marble/leather/cotton/wool/silk/linen/polyester/nylon"
+    "/paper/cardboard/ceramic/rubber/gold/silver "
+    "diesel/petrol,gasoline/electric,electricity/hybrid/hydrogen/gas/oil/coal/solar/nuclear "
+    "car/bus/train,rail/plane,air/tram/bike,bicycle/ferry,boat,ship,sea/taxi/metro,subway/truck,road/motorcycle/foot married/single/divorced/widowed/engaged "
+    "vegetarian/vegan/omnivore spring/summer/autumn/winter morning/afternoon/evening/night north,northern/south,southern/east,eastern/west,western small/medium/large "
+    "round/square/oval/rectangular/triangular email,mail/post/phone/fax/sms/courier/chat cash/card/cheque/transfer breakfast/lunch/dinner coffee/tea/wine/beer/water/juice/milk "
+    "beef/pork/chicken/lamb/fish/tofu butter/margarine buyer,customer,client,purchaser/seller,supplier,vendor tenant,renter/landlord,owner employer/employee "
+    "kitchen/bathroom/bedroom/basement,cellar/attic/garage/garden/hall first/second/third/fourth/fifth/sixth/seventh/eighth/ninth/tenth "
+    "linux/windows/macos,mac/android/ios json/xml/yaml/csv/pdf/html/markdown/toml/parquet/protobuf python/java/rust/ruby/javascript/typescript/php/kotlin/golang "
+    "postgres,postgresql/mysql/sqlite/mongodb/redis/oracle aws/azure/gcp english/german/french/spanish/italian/russian/chinese/japanese/dutch/polish/portuguese "
+    "window/aisle tabs/spaces staging/production/development sunny/rainy/cloudy/foggy/snowy beginner/intermediate/advanced draft/published/archived "
+    "teacher/doctor/nurse/lawyer/dentist/plumber/carpenter/pilot/chef/accountant/engineer/student/retired daily/weekly "
+    "mother/father/sister/brother/aunt/uncle/daughter/son solid/liquid/gaseous integer/string/boolean/float/uuid"
+)
+"""Words for values of one kind, of which a thing has one at a time."""
 _UNPAIRED = _set(
     "before after above over below under beneath first last final up upper down lower minimum min least maximum max most more fewer less high low higher lower start starts "
     "begin begins end ends stop stops always often usually frequently early late old new"
@@ -225,7 +262,12 @@ def _verb_of(found: Sequence[Piece]) -> int:
     """Return the place of the main verb, -1 if none is recognized."""
     for place, piece in enumerate(found):
         lower, last = piece.raw.lower().replace("'", ""), found[place - 1].raw.lower()
-        if place and lower in _STATES and (last not in _DETERMINERS or lower in _COPULAS):
+        if (
+            place
+            and piece.sort == "word"
+            and lower in _STATES
+            and (last not in _DETERMINERS or lower in _COPULAS)
+        ):
             return place
     for place, piece in enumerate(found):
         lower, last = piece.raw.lower(), found[place - 1].raw.lower()
@@ -276,9 +318,13 @@ def _matches(one: Piece, other: Piece) -> bool:
         return equal(one, other)
     first, second = (root(piece.raw.lower().removesuffix("'s")) for piece in (one, other))
     short, long = sorted((first, second), key=len)
-    if (side := _side(one)) is not None and side == _side(other):
-        return True
-    return first == second or (len(short) >= _PREFIX and long.startswith(short))
+    places = [
+        {(n, *at) for n, sides in enumerate((_OPPOSITES, _KINDS)) for at in sides.get(piece.raw.lower(), ())}
+        for piece in (one, other)
+    ]
+    return (
+        first == second or bool(places[0] & places[1]) or (len(short) >= _PREFIX and long.startswith(short))
+    )
 
 
 def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
@@ -343,7 +389,7 @@ def _exclusive(aligned: _Alignment) -> tuple[list[_Pair], tuple[Piece, ...], tup
     """Return the pairs of left values that exclude each other, and what else is left of both. A capital at the beginning may be of a name."""
     left, right = list(aligned.left), list(aligned.right)
     pairs: list[_Pair] = []
-    for excludes in (_are_opposite, _are_values, _are_names, _may_be_names):
+    for excludes in (_are_opposite, _are_values, _are_of_one_kind, _are_names, _may_be_names):
         for first in tuple(left):
             second = next((each for each in right if excludes(first, each)), None)
             if second is not None:
@@ -358,15 +404,20 @@ def _counts(piece: Piece) -> bool:
     return piece.raw.lower() not in _UNPAIRED
 
 
-def _side(piece: Piece) -> tuple[int, int] | None:
-    return _OPPOSITES.get(piece.raw.lower()) if piece.sort == "word" else None
+def _apart(sides: _Sides, one: Piece, other: Piece) -> bool:
+    """Return True if two words are on different sides of one group."""
+    first, second = (sides.get(piece.raw.lower(), set()) for piece in (one, other))
+    return any(group == there and side != apart for group, side in first for there, apart in second)
+
+
+def _are_of_one_kind(one: Piece, other: Piece) -> bool:
+    return one.sort == other.sort == "word" and _apart(_KINDS, one, other)
 
 
 def _are_opposite(one: Piece, other: Piece) -> bool:
     if one.sort == other.sort == "word" and _denies(one.raw.lower(), other.raw.lower()):
         return True
-    first, second = _side(one), _side(other)
-    return first is not None and second is not None and first[0] == second[0] and first[1] != second[1]
+    return one.sort == other.sort == "word" and _apart(_OPPOSITES, one, other)
 
 
 def _denies(one: str, other: str) -> bool:
