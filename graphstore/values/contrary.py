@@ -36,9 +36,9 @@ def _roots(text: str) -> frozenset[str]:
     return frozenset(map(root, text.split()))
 
 
-_NEGATIONS = sameness.NEGATIONS - {"false", "null"} | _set("non hardly нельзя")
+_NEGATIONS = sameness.NEGATIONS - {"false", "null"} | _set("non hardly neither nobody none without нельзя")
 _NEGATIVE = _set(
-    "disabled disable disables off inactive deactivated forbidden forbids prohibited prohibits banned disallowed rejected rejects refused refuses denied denies declined "
+    "disabled disable disables shut voluntary manually off inactive deactivated forbidden forbids prohibited prohibits banned disallowed rejected rejects refused refuses denied denies declined "
     "unable excluded exclude excludes unavailable impossible unsupported broken failed fails fail lacks lack missing absent optional closed closes private vacant "
     "unoccupied empty unsafe dangerous invalid false cancelled canceled lost stopped dead fell decreased dropped drops loses asynchronous manual unlocked "
     "выключен выключена выключено выключены отключен отключена отключено отключены запрещен запрещена запрещено запрещены закрыт закрыта закрыто закрыты "
@@ -47,7 +47,7 @@ _NEGATIVE = _set(
 """Words that deny what their opposites in `_POSITIVE` say."""
 _POSITIVE = _set(
     "enabled enable enables on active activated allowed allows allow permitted permits approved approves accepted accepts accept granted able included include includes "
-    "available possible supported supports support works working repaired fixed has required requires mandatory compulsory obligatory open opens public occupied full "
+    "available possible supported supports support works working repaired fixed has required requires mandatory compulsory obligatory automatically agreed agrees open opens public occupied full "
     "safe valid true kept keep passed started running alive rose increased grew applies apply gains synchronous automatic locked yes still already "
     "включен включена включено включены разрешен разрешена разрешено разрешены открыт открыта открыто открыты обязателен обязательна обязательно обязательны"
 )
@@ -115,7 +115,7 @@ _LIGHT = _roots(
     "amount equal equals mean means become becomes change changed limit limited per now currently today actually really usually normally generally always exactly approximately "
     "about roughly around nearly officially please remember note current total overall value number count time period default setting only own every all each any everyone "
     "everybody anyone anybody what who which when where whose one ones way thing things exist exists available possible longer yet ever still already far back both size length "
-    "rate hour hours version switched turned e.g etc up out who because until till since during while "
+    "rate hour hours version switched turned whole entire complete e.g etc up out who because until till since during while "
     "это есть и в на с по за для из о не наш наша наше наши мы он она они"
 )
 _COPULAS = _set("is are was were be been = : это remains became becomes")
@@ -125,10 +125,10 @@ _STATES = _COPULAS | _set(
     "run runs use uses take takes cost costs expire expires start starts begin begins end ends last lasts keep keeps hold holds happen happens allow allows go goes live lives lives "
     "own owns lead leads manage manages support supports require requires accept accepts return returns close closes open opens work works belong belongs report reports "
     "prefer prefers like likes want wants speak speaks drink drinks eat eats store stores send sends serve serves contain contains include includes exclude excludes get gets "
-    "meet meets arrive arrives leave leaves join joined make makes seat seats carry carries"
+    "charge charges pay pays ship ships offer offers cover covers run ran go went come comes meet meets arrive arrives leave leaves join joined make makes seat seats carry carries"
 )
 _UNIQUE = _roots(
-    "own lead head chair run manage maintain direct command found invent discover write author win host review teach coach captain approve"
+    "own lead head chair run manage maintain direct command found invent discover write author win host review teach coach captain approve pay"
 )
 """Verbs that one person does at a time: another subject is another value."""
 _ADDITIVE = _roots(
@@ -238,7 +238,7 @@ def _clause(text: str) -> Clause:
     content, denied = [], False
     for place, piece in enumerate(found):
         lower = piece.raw.lower().replace("'", "")
-        is_qualifier = place + 1 < verb and found[place + 1].sort == "word"
+        is_qualifier = place < verb and (place + 1 < verb or found[place - 1].raw.lower() in _DETERMINERS)
         if piece.sort != "word" or (piece.key not in _LIGHT and lower in _OPPOSITES):
             content.append(piece)
         elif lower in _NEGATIONS or (lower in _NEGATIVE and not is_qualifier):
@@ -576,7 +576,10 @@ def _names_differ(aligned: _Alignment, values: _Pair, before: tuple[bool, bool])
         return False  # without a verb nothing says what the names are
     if any(before):
         subject = one if before[0] else other
-        return subject.after_verb not in _INDEFINITE
+        is_turned = (
+            len(verbs) > 1 or bool(verbs & _COPULA_ROOTS) or ("by" in one.words) != ("by" in other.words)
+        )
+        return is_turned and subject.after_verb not in _INDEFINITE
     if verbs & _ADDITIVE and not any(second.at > other.verb for _, second in aligned.shared):
         return False
     if len(verbs) > 1 and not any(verb in _LIGHT or verb == "" for verb in verbs):

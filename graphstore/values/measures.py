@@ -104,7 +104,13 @@ _PHRASES = [
         ("(?:switched|turned|shut) (?:off|down)", "disabled"),
         ("(?:switched|turned) on", "enabled"),
         ("no longer", "not"),
-        ("can't stand|cannot stand|hates?", "does not like"),
+        ("can't stand|cannot stand|hates?|dislikes?|detests?", "does not like"),
+        ("turned down|turns down", "rejected"),
+        (r"(?:quit|quits|gave up|gives up|stopped) (?=\w+ing\b)", "not "),
+        ("(?:is|are) (?:in charge of|responsible for)", "manages"),
+        (r"(is|are|was|were) up(?: and running)?(?=\s*(?:[.,;!]|$))", r"\1 running"),
+        (r"(is|are|was|were) down(?=\s*(?:[.,;!]|$))", r"\1 broken"),
+        (r"(prefers?) (\w+) (?:to|over)", r"\1 \2 than"),
     )
 ]
 """Phrases that are read as one word."""
