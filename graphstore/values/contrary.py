@@ -25,6 +25,9 @@ _PHRASE = 2  # words of a value
 _PREFIX = 4  # letters: a word this long equals a longer one that begins with it (repo, repository)
 _OTHERWISE = 3  # words in which two clauses about the same may differ besides, on both sides together
 _MEASURED = frozenset({"quantity", "date", "clock", "period"})
+_REPLACED = re.compile(
+    r"(?i)\b(?:instead of|rather than|in place of|replaced|(?:switched|moved|migrated|changed) (?:away )?from) (?:the |an? )?([\w-]+)"
+)
 _SPLIT = re.compile(r"[.!;?\n]+(?=\s|\Z)|,?\s+but\s+")
 
 
@@ -115,11 +118,12 @@ _LIGHT = _roots(
     "amount equal equals mean means become becomes change changed limit limited per now currently today actually really usually normally generally always exactly approximately "
     "about roughly around nearly officially please remember note current total overall value number count time period default setting only own every all each any everyone "
     "everybody anyone anybody what who which when where whose one ones way thing things exist exists available possible longer yet ever still already far back both size length "
-    "rate hour hours version switched turned whole entire complete e.g etc up out who because until till since during while "
+    "rate hour hours version switched turned whole entire complete e.g etc up out either instead who because until till since during while "
     "это есть и в на с по за для из о не наш наша наше наши мы он она они"
 )
 _COPULAS = _set("is are was were be been = : это remains became becomes")
 _COPULA_ROOTS = frozenset(map(root, _COPULAS))
+_HAVING = _COPULA_ROOTS | _roots("has have had")
 _STATES = _COPULAS | _set(
     "has have had do does did can could will would shall should may might must need needs dont doesnt didnt cannot isnt arent wasnt werent wont cant "
     "run runs use uses take takes cost costs expire expires start starts begin begins end ends last lasts keep keeps hold holds happen happens allow allows go goes live lives lives "
@@ -136,6 +140,8 @@ _ADDITIVE = _roots(
     "know mention study hire call deploy add fix see watch try ask sell wrote write make eat drink"
 )
 """Verbs of which a subject may have several objects, so another object is no other value."""
+_MUTUAL = _roots("meet marry equal match touch border join like know love see talk play work share differ")
+"""Verbs that say of one thing what they say of the other."""
 _DETERMINERS = _set("the our my your his her their its this наш наша")
 _INDEFINITE = _set("a an one another some")
 _ADMITTING = _set("open available closed")
@@ -144,6 +150,8 @@ _DENYING = _set("un in im ir dis non")
 _MAYBE = _set("might maybe perhaps planned plan plans propose proposed")
 _OURS, _THEIRS = _set("our ours we us my mine i"), _set("their theirs they your yours you his her hers")
 _PREPOSITIONS = _set("in on at to from by as of into onto per next near")
+_BESIDE = _set("near next to")
+"""Prepositions that several things may follow."""
 _THRESHOLDS = _set("above over below under from than")
 _PRONOUNS = _set("we i you they")
 _FORMERLY = _set("formerly previously once former used раньше прежде")
@@ -160,6 +168,7 @@ class Clause(NamedTuple):
     than: int  # the number of the token `than`, after which the thing stands that is compared with; -1 without it
     is_record: bool  # it says without a subject what was done: `fixed bug 5`
     words: frozenset[str]
+    replaced: frozenset[str]  # what it says is so no more: `uses oil instead of butter`
     text: str
 
 
@@ -250,7 +259,8 @@ def _clause(text: str) -> Clause:
     after = found[verb + 1].raw.lower() if at >= 0 and verb + 1 < len(found) else ""
     is_record = bool(found) and found[0].sort == "word" and _is_past(found[0]) and at != found[0].at + 1
     than = next((piece.at for piece in found if piece.raw.lower() == "than"), -1)
-    return Clause(tuple(content), at, verb_word, after, denied, than, is_record, words, text)
+    replaced = frozenset(word.lower() for word in _REPLACED.findall(text))
+    return Clause(tuple(content), at, verb_word, after, denied, than, is_record, words, replaced, text)
 
 
 def _is_past(piece: Piece) -> bool:
@@ -455,6 +465,11 @@ def _may_be_names(one: Piece, other: Piece) -> bool:
 def _opposed(one: Clause, other: Clause) -> Iterator[Conflict]:
     if one.denied != other.denied:
         yield Conflict("denial", one.text, other.text)
+    if any(
+        clause.replaced & (opposite.words - opposite.replaced) and not opposite.replaced & clause.words
+        for clause, opposite in ((one, other), (other, one))
+    ):
+        yield Conflict("replaced", one.text, other.text)
     if ("only" in one.words) != ("only" in other.words):
         limited, open = (one, other) if "only" in one.words else (other, one)
         if open.words & _ALL and not limited.words & _ALL:
@@ -462,14 +477,20 @@ def _opposed(one: Clause, other: Clause) -> Iterator[Conflict]:
 
 
 def _is_swapped(aligned: _Alignment) -> bool:
-    """Return True if two comparisons compare the same things the other way round: `iron is harder than tin`, `tin is harder than iron`."""
+    """Return True if two clauses say the same of the same things the other way round: `iron is harder than tin`, `Ivan reports to Carla`."""
     one, other = aligned.one, aligned.other
-    if one.than < 0 or other.than < 0:
-        return False
+    middle = (one.than, other.than)
+    if min(middle) < 0:
+        verbs = {root(one.verb_word), root(other.verb_word)}
+        if len(verbs) > 1 or verbs & (_COPULA_ROOTS | _MUTUAL) or aligned.left or aligned.right:
+            return False
+        if any(("by" in each.words) or ("and" in each.words) for each in (one, other)):
+            return False
+        middle = (one.verb, other.verb)
     turned = {
-        first.at < one.than
+        first.at < middle[0]
         for first, second in aligned.shared
-        if (first.at < one.than) != (second.at < other.than)
+        if (first.at < middle[0]) != (second.at < middle[1])
     }
     return len(turned) == 2
 
@@ -573,7 +594,8 @@ def _names_differ(aligned: _Alignment, values: _Pair, before: tuple[bool, bool])
         is_role = all(each.verb_word in _COPULAS and each.after_verb in _DETERMINERS for each in (one, other))
         return is_role or verbs <= _UNIQUE
     if max(one.verb, other.verb) < 0:
-        return False  # without a verb nothing says what the names are
+        prepositions = {value.before for value in values} <= _PREPOSITIONS | {"with", ":"}
+        return prepositions and _are_of_one_kind(*values)  # without a verb nothing says what the names are
     if any(before):
         subject = one if before[0] else other
         is_turned = (
@@ -586,7 +608,8 @@ def _names_differ(aligned: _Alignment, values: _Pair, before: tuple[bool, bool])
         return False  # moved to, works in
     if values[0].before == values[1].before == "with" and not verbs & _COPULA_ROOTS:
         return False
-    return not (one.after_verb in _INDEFINITE and other.after_verb in _INDEFINITE)
+    are_kinds = verbs <= _HAVING and _are_of_one_kind(*values)
+    return are_kinds or not (one.after_verb in _INDEFINITE and other.after_verb in _INDEFINITE)
 
 
 def _other_words(
@@ -603,10 +626,15 @@ def _other_words(
         map(_in_subject, (aligned.one, aligned.other), (left[0], right[0]))
     )
     may_have_several = verbs <= _ADDITIVE if is_near else bool(verbs & _ADDITIVE)
-    if in_subject or not are_phrases or len(aligned.shared) < 2 - is_near or may_have_several:
+    is_alike = len(left) == len(right) == 1 and len(verbs) == 1 and left[0].before in _PREPOSITIONS - _BESIDE
+    is_alike = is_alike and left[0].sort == right[0].sort
+    if in_subject or not are_phrases or len(aligned.shared) < 2 - (is_near or is_alike) or may_have_several:
         return None
+    if left[0].before == "to" and verbs <= _COPULA_ROOTS and not is_near:
+        return None  # allergic to
     is_choice = verbs <= _LIGHT and not {aligned.one.verb_word, aligned.other.verb_word} & _COPULAS
-    if not is_near and not is_choice and left[0].before not in _PREPOSITIONS:
+    is_means = left[0].before == "with" and verbs <= _COPULA_ROOTS  # hashed with
+    if not is_near and not is_choice and not is_means and left[0].before not in _PREPOSITIONS:
         return None
     if not is_near and _place(left[0]) != _place(right[0]):
         return None

@@ -105,6 +105,7 @@ _PHRASES = [
         ("(?:switched|turned) on", "enabled"),
         ("no longer", "not"),
         ("can't stand|cannot stand|hates?|dislikes?|detests?", "does not like"),
+        ("due to|because of|owing to", "caused by"),
         ("turned down|turns down", "rejected"),
         (r"(?:quit|quits|gave up|gives up|stopped) (?=\w+ing\b)", "not "),
         ("(?:is|are) (?:in charge of|responsible for)", "manages"),
