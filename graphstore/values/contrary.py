@@ -41,7 +41,7 @@ def _roots(text: str) -> frozenset[str]:
 
 _NEGATIONS = sameness.NEGATIONS - {"false", "null"} | _set("non hardly neither nobody none without нельзя")
 _NEGATIVE = _set(
-    "disabled disable disables shut voluntary manually off inactive deactivated forbidden forbids prohibited prohibits banned disallowed rejected rejects refused refuses denied denies declined "
+    "opposes opposed oppose against disabled disable disables shut voluntary manually off inactive deactivated forbidden forbids prohibited prohibits banned disallowed rejected rejects refused refuses denied denies declined "
     "unable excluded exclude excludes unavailable impossible unsupported broken failed fails fail lacks lack missing absent optional closed closes private vacant "
     "unoccupied empty unsafe dangerous invalid false cancelled canceled lost stopped dead fell decreased dropped drops loses asynchronous manual unlocked "
     "выключен выключена выключено выключены отключен отключена отключено отключены запрещен запрещена запрещено запрещены закрыт закрыта закрыто закрыты "
@@ -74,7 +74,7 @@ _OPPOSITES = _sides(
     "decrease,decreases,decreased,decreasing,fall,falls,falling,shrink,shrinks,shrank,shrinking start,starts,started,begins,begin,began/end,ends,ended,stop,stops push/pull "
     "buy,buys,bought/sell,sells,sold always/rarely,seldom often,usually,frequently/rarely,seldom local,locally/remote,remotely odd/even cheap,cheaper/expensive,dearer "
     "better,best/worse,worst win,wins,won/lose,loses,lost memory/disk ascending/descending male/female free/paid black/white dry/wet raw/cooked public/private "
-    "hire,hires,hired/fire,fires,fired,dismissed,laid deep,deeper/shallow,shallower wide,wider,broad/narrow,narrower tall,taller/short,shorter "
+    "hire,hires,hired/fire,fires,fired,dismissed,laid good,well/bad,badly deep,deeper/shallow,shallower wide,wider,broad/narrow,narrower tall,taller/short,shorter "
     "long,longer/short,shorter older,elder,oldest/younger,youngest,newer young/old thick,thicker/thin,thinner heavy,heavier/light,lighter big,bigger,large,larger/small,smaller,tiny "
     "hard,harder/soft,softer hard,difficult,harder/easy,easier simple,simpler/complex,complicated strong,stronger/weak,weaker rich,richer/poor,poorer loud,noisy/quiet,silent "
     "clean/dirty full,full-time/part,part-time inward,inwards/outward,outwards home/away parallel,concurrently/sequential,sequentially,serially written/oral,verbal "
@@ -83,7 +83,7 @@ _OPPOSITES = _sides(
     "single/double sweet/sour smooth/rough sharp/blunt tight/loose fresh/stale,frozen,canned busy/idle shared/separate,dedicated centralized,central/decentralized,distributed "
     "mutable/immutable static/dynamic horizontal,horizontally/vertical,vertically clockwise/counterclockwise,anticlockwise forward,forwards/backward,backwards "
     "encrypted/plaintext,plain same/different,another together/separately,apart near/far upstairs/downstairs front/back,rear strict/lenient formal/informal,casual "
-    "happy,satisfied,pleased/unhappy,dissatisfied,sad healthy,well/sick,ill asleep/awake guilty/innocent ahead/behind winner/loser renew,renewed,renews/terminate,terminated,terminates "
+    "happy,satisfied,pleased/unhappy,dissatisfied,sad healthy,fit/sick,ill,injured asleep/awake guilty/innocent ahead/behind winner/loser renew,renewed,renews/terminate,terminated,terminates "
     "keep,keeps/discard,discards,delete,deletes,throw,throws join,joins,joined/leave,leaves,left,quit,quits"
 )
 """Words that exclude each other, as (group, side). Unlike those of `_NEGATIVE` they say nothing without the opposite."""
@@ -118,7 +118,7 @@ _LIGHT = _roots(
     "amount equal equals mean means become becomes change changed limit limited per now currently today actually really usually normally generally always exactly approximately "
     "about roughly around nearly officially please remember note current total overall value number count time period default setting only own every all each any everyone "
     "everybody anyone anybody what who which when where whose one ones way thing things exist exists available possible longer yet ever still already far back both size length "
-    "rate hour hours version switched turned whole entire complete e.g etc up out either instead who because until till since during while "
+    "rate hour hours version switched turned whole entire complete e.g etc up out either instead within who because until till since during while "
     "это есть и в на с по за для из о не наш наша наше наши мы он она они"
 )
 _COPULAS = _set("is are was were be been = : это remains became becomes")
@@ -131,15 +131,26 @@ _STATES = _COPULAS | _set(
     "prefer prefers like likes want wants speak speaks drink drinks eat eats store stores send sends serve serves contain contains include includes exclude excludes get gets "
     "charge charges pay pays ship ships offer offers cover covers run ran go went come comes meet meets arrive arrives leave leaves join joined make makes seat seats carry carries"
 )
+_ORDERS = _set("use keep store send put write run make set take call start")
+"""Verbs with which an instruction begins."""
 _UNIQUE = _roots(
     "own lead head chair run manage maintain direct command found invent discover write author win host review teach coach captain approve pay"
 )
 """Verbs that one person does at a time: another subject is another value."""
 _ADDITIVE = _roots(
-    "use like love know speak support visit depend read meet integrate require include contain have buy bring offer provide need want enjoy own attend accept play cover list "
+    "has had use like love know speak support visit depend read meet integrate require include contain have buy bring offer provide need want enjoy own attend accept play cover list "
     "know mention study hire call deploy add fix see watch try ask sell wrote write make eat drink"
 )
 """Verbs of which a subject may have several objects, so another object is no other value."""
+_CHOOSING = _roots("return prefer choose pick select default emit weigh wear equal favour favor elect drive")
+"""Verbs of which a subject has one object at a time."""
+_ATTRIBUTES = _roots(
+    "default favourite favorite preferred main primary name title topic subject theme colour color language format type kind status state reason cause source address owner "
+    "author material method brand model make capital password goal purpose role job profession hobby instrument nickname codename birthplace nationality currency unit "
+    "priority category deadline venue location destination winner leader head strategy approach policy protocol shape order"
+)
+"""Words for what a thing has one of."""
+_DIMENSIONS = _set("high tall long wide deep thick broad old away far heavy")
 _MUTUAL = _roots("meet marry equal match touch border join like know love see talk play work share differ")
 """Verbs that say of one thing what they say of the other."""
 _DETERMINERS = _set("the our my your his her their its this наш наша")
@@ -279,6 +290,8 @@ def _verb_of(found: Sequence[Piece]) -> int:
             and (last not in _DETERMINERS or lower in _COPULAS)
         ):
             return place
+    if found and found[0].raw.lower() in _ORDERS:
+        return 0
     for place, piece in enumerate(found):
         lower, last = piece.raw.lower(), found[place - 1].raw.lower()
         if place and last in _PRONOUNS:
@@ -328,13 +341,8 @@ def _matches(one: Piece, other: Piece) -> bool:
         return equal(one, other)
     first, second = (root(piece.raw.lower().removesuffix("'s")) for piece in (one, other))
     short, long = sorted((first, second), key=len)
-    places = [
-        {(n, *at) for n, sides in enumerate((_OPPOSITES, _KINDS)) for at in sides.get(piece.raw.lower(), ())}
-        for piece in (one, other)
-    ]
-    return (
-        first == second or bool(places[0] & places[1]) or (len(short) >= _PREFIX and long.startswith(short))
-    )
+    is_synonym = any(_places(sides, one) & _places(sides, other) for sides in (_OPPOSITES, _KINDS))
+    return first == second or is_synonym or (len(short) >= _PREFIX and long.startswith(short))
 
 
 def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
@@ -361,6 +369,9 @@ def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
         conflicts = [each for each in conflicts if each.sort != "opposite"] or [
             Conflict("order", one.text, other.text)
         ] * (not conflicts)
+    lengths = one.words & _DIMENSIONS, other.words & _DIMENSIONS
+    if all(lengths) and not lengths[0] & lengths[1]:
+        return None  # 2 metres high, 40 metres long
     if not conflicts:
         word = _other_words(aligned, left, right, meaning)
         if word is None:
@@ -414,10 +425,20 @@ def _counts(piece: Piece) -> bool:
     return piece.raw.lower() not in _UNPAIRED
 
 
+def _places(sides: _Sides, piece: Piece) -> set[tuple[int, int]]:
+    lower = piece.raw.lower()
+    return sides.get(lower) or sides.get(lower.removesuffix("s"), set())
+
+
 def _apart(sides: _Sides, one: Piece, other: Piece) -> bool:
     """Return True if two words are on different sides of one group."""
-    first, second = (sides.get(piece.raw.lower(), set()) for piece in (one, other))
-    return any(group == there and side != apart for group, side in first for there, apart in second)
+    pairs = product(_places(sides, one), _places(sides, other))
+    return any(group == there and side != apart for (group, side), (there, apart) in pairs)
+
+
+def _are_of_two_kinds(one: Piece, other: Piece) -> bool:
+    first, second = ({group for group, _ in _places(_KINDS, piece)} for piece in (one, other))
+    return bool(first and second) and not first & second
 
 
 def _are_of_one_kind(one: Piece, other: Piece) -> bool:
@@ -627,13 +648,29 @@ def _other_words(
     )
     may_have_several = verbs <= _ADDITIVE if is_near else bool(verbs & _ADDITIVE)
     is_alike = len(left) == len(right) == 1 and len(verbs) == 1 and left[0].before in _PREPOSITIONS - _BESIDE
-    is_alike = is_alike and left[0].sort == right[0].sort
-    if in_subject or not are_phrases or len(aligned.shared) < 2 - (is_near or is_alike) or may_have_several:
+    is_alike = (is_alike or verbs <= _CHOOSING) and left[0].sort == right[0].sort
+    is_attribute = verbs <= _COPULA_ROOTS and any(
+        piece.key in _ATTRIBUTES and _in_subject(aligned.one, piece) for piece, _ in aligned.shared
+    )
+    if {left[0].sort, right[0].sort} & _MEASURED or _are_of_two_kinds(left[0], right[0]):
         return None
-    if left[0].before == "to" and verbs <= _COPULA_ROOTS and not is_near:
+    if (
+        in_subject
+        or not are_phrases
+        or len(aligned.shared) < 2 - (is_near or is_alike or is_attribute)
+        or may_have_several
+    ):
+        return None
+    is_of_quality = any(first.at == left[0].at - 2 and not _is_past(first) for first, _ in aligned.shared)
+    if left[0].before == "to" and verbs <= _COPULA_ROOTS and is_of_quality and not is_near:
         return None  # allergic to
-    is_choice = verbs <= _LIGHT and not {aligned.one.verb_word, aligned.other.verb_word} & _COPULAS
-    is_means = left[0].before == "with" and verbs <= _COPULA_ROOTS  # hashed with
+    is_choice = (
+        is_attribute
+        or verbs <= _CHOOSING
+        or verbs <= _LIGHT
+        and not {aligned.one.verb_word, aligned.other.verb_word} & _COPULAS
+    )
+    is_means = left[0].before == "with" and len(left) == len(right) and verbs <= _COPULA_ROOTS  # hashed with
     if not is_near and not is_choice and not is_means and left[0].before not in _PREPOSITIONS:
         return None
     if not is_near and _place(left[0]) != _place(right[0]):
