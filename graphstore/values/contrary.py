@@ -8,7 +8,7 @@ dates, two names in one place, a yes and a no, two opposites) is a disagreement 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import product
 from typing import Literal, NamedTuple
 
@@ -25,8 +25,9 @@ _PHRASE = 2  # words of a value
 _PREFIX = 4  # letters: a word this long equals a longer one that begins with it (repo, repository)
 _OTHERWISE = 3  # words in which two clauses about the same may differ besides, on both sides together
 _MEASURED = frozenset({"quantity", "date", "clock", "period"})
+_REPLACING = frozenset({"instead", "rather", "place", "replaced", "from"})
 _REPLACED = re.compile(
-    r"(?i)\b(?:instead of|rather than|in place of|replaced|(?:switched|moved|migrated|changed) (?:away )?from) (?:the |an? )?([\w-]+)"
+    r"\b(?:instead of|rather than|in place of|replaced|(?:switched|moved|migrated|changed) (?:away )?from) (?:the |an? )?([\w-]+)"
 )
 _SPLIT = re.compile(r"[.!;?\n]+(?=\s|\Z)|,?\s+but\s+")
 
@@ -43,7 +44,7 @@ _NEGATIONS = sameness.NEGATIONS - {"false", "null"} | _set("non hardly neither n
 _NEGATIVE = _set(
     "opposes opposed oppose against disabled disable disables shut voluntary manually off inactive deactivated forbidden forbids prohibited prohibits banned disallowed rejected rejects refused refuses denied denies declined "
     "unable excluded exclude excludes unavailable impossible unsupported broken failed fails fail lacks lack missing absent optional closed closes private vacant "
-    "unoccupied empty unsafe dangerous invalid false cancelled canceled lost stopped dead fell decreased dropped drops loses asynchronous manual unlocked "
+    "unoccupied empty unsafe dangerous invalid false cancelled canceled lost stopped dead drop dropped asynchronous manual unlocked "
     "выключен выключена выключено выключены отключен отключена отключено отключены запрещен запрещена запрещено запрещены закрыт закрыта закрыто закрыты "
     "необязателен необязательна необязательно необязательны"
 )
@@ -51,10 +52,11 @@ _NEGATIVE = _set(
 _POSITIVE = _set(
     "enabled enable enables on active activated allowed allows allow permitted permits approved approves accepted accepts accept granted able included include includes "
     "available possible supported supports support works working repaired fixed has required requires mandatory compulsory obligatory automatically agreed agrees open opens public occupied full "
-    "safe valid true kept keep passed started running alive rose increased grew applies apply gains synchronous automatic locked yes still already "
+    "safe valid true kept keep passed started running alive applies apply pass passes synchronous automatic locked yes still already "
     "включен включена включено включены разрешен разрешена разрешено разрешены открыт открыта открыто открыты обязателен обязательна обязательно обязательны"
 )
 _Sides = dict[str, set[tuple[int, int]]]
+_NOWHERE: frozenset[tuple[int, int]] = frozenset()
 
 
 def _sides(text: str) -> _Sides:
@@ -70,8 +72,8 @@ def _sides(text: str) -> _Sides:
 _OPPOSITES = _sides(
     "before/after above,over/below,under,beneath dark/light,bright first/last,final up,upper/down,lower minimum,min,least/maximum,max,most early,earlier/late,later "
     "new/old left/right hot,warm/cold,cool high,higher/low,lower more/fewer,less fast,faster,quick,quickly/slow,slower,slowly "
-    "online/offline internal/external inside,indoors/outside,outdoors increase,increases,increased,increasing,rise,rises,rising,grow,grows,growing,grown/"
-    "decrease,decreases,decreased,decreasing,fall,falls,falling,shrink,shrinks,shrank,shrinking start,starts,started,begins,begin,began/end,ends,ended,stop,stops push/pull "
+    "online/offline internal/external inside,indoors/outside,outdoors increase,increases,increased,increasing,rise,rises,rose,risen,rising,gains,grew,grow,grows,growing,grown/"
+    "decrease,decreases,decreased,decreasing,fall,falls,fell,fallen,falling,shrink,shrinks,shrank,shrinking start,starts,started,begins,begin,began/end,ends,ended,stop,stops push/pull "
     "buy,buys,bought/sell,sells,sold always/rarely,seldom often,usually,frequently/rarely,seldom local,locally/remote,remotely odd/even cheap,cheaper/expensive,dearer "
     "better,best/worse,worst win,wins,won/lose,loses,lost memory/disk ascending/descending male/female free/paid black/white dry/wet raw/cooked public/private "
     "hire,hires,hired/fire,fires,fired,dismissed,laid good,well/bad,badly deep,deeper/shallow,shallower wide,wider,broad/narrow,narrower tall,taller/short,shorter "
@@ -161,7 +163,7 @@ _DENYING = _set("un in im ir dis non")
 _MAYBE = _set("might maybe perhaps planned plan plans propose proposed")
 _OURS, _THEIRS = _set("our ours we us my mine i"), _set("their theirs they your yours you his her hers")
 _PREPOSITIONS = _set("in on at to from by as of into onto per next near")
-_BESIDE = _set("near next to")
+_BESIDE = _set("near next to on")
 """Prepositions that several things may follow."""
 _THRESHOLDS = _set("above over below under from than")
 _PRONOUNS = _set("we i you they")
@@ -252,7 +254,7 @@ def clauses(statement: str) -> tuple[Clause, ...]:
 
 
 def _clause(text: str) -> Clause:
-    found = pieces(text)
+    found = _with_first_name(pieces(text))
     verb = _verb_of(found)
     at = found[verb].at if 0 <= verb < len(found) else -1
     content, denied = [], False
@@ -270,8 +272,32 @@ def _clause(text: str) -> Clause:
     after = found[verb + 1].raw.lower() if at >= 0 and verb + 1 < len(found) else ""
     is_record = bool(found) and found[0].sort == "word" and _is_past(found[0]) and at != found[0].at + 1
     than = next((piece.at for piece in found if piece.raw.lower() == "than"), -1)
-    replaced = frozenset(word.lower() for word in _REPLACED.findall(text))
+    replaced = frozenset(_REPLACED.findall(text.lower()) if words & _REPLACING else ())
     return Clause(tuple(content), at, verb_word, after, denied, than, is_record, words, replaced, text)
+
+
+def _with_first_name(found: Sequence[Piece]) -> Sequence[Piece]:
+    """Return pieces with a capitalized first word as part of the name after it: `Ada Byron founded it`."""
+    if (
+        len(found) < 2
+        or found[1].sort != "name"
+        or found[0].sort != "word"
+        or found[0].key in _LIGHT | _DETERMINERS
+    ):
+        return found
+    first, name = found[0], found[1]
+    is_name = (
+        first.raw[:1].isupper()
+        and len(name.raw.split()) == name.at - first.at
+        and not first.raw.endswith("'s")
+    )
+    if not is_name:
+        return found
+    key = f"{first.raw.lower()} {name.key}"
+    whole = name._replace(
+        key=key, value=(("name", key),), raw=f"{first.raw} {name.raw}", before="", opens=True
+    )
+    return [whole, *found[2:]]
 
 
 def _is_past(piece: Piece) -> bool:
@@ -340,13 +366,18 @@ def _matches(one: Piece, other: Piece) -> bool:
     if one.sort == other.sort == "name":
         return equal(one, other)
     first, second = (root(piece.raw.lower().removesuffix("'s")) for piece in (one, other))
+    if first == second:
+        return True
     short, long = sorted((first, second), key=len)
-    is_synonym = any(_places(sides, one) & _places(sides, other) for sides in (_OPPOSITES, _KINDS))
-    return first == second or is_synonym or (len(short) >= _PREFIX and long.startswith(short))
+    return (len(short) >= _PREFIX and long.startswith(short)) or any(
+        _places(sides, one) & _places(sides, other) for sides in (_OPPOSITES, _KINDS)
+    )
 
 
 def _compared(aligned: _Alignment, meaning: float | None) -> Comparison | None:
     one, other = aligned.one, aligned.other
+    if not aligned.shared and root(one.verb_word) != root(other.verb_word):
+        return None
     if any((one.words & words) != (other.words & words) for words in (_FORMERLY, _MAYBE)):
         return None
     if (
@@ -425,15 +456,15 @@ def _counts(piece: Piece) -> bool:
     return piece.raw.lower() not in _UNPAIRED
 
 
-def _places(sides: _Sides, piece: Piece) -> set[tuple[int, int]]:
+def _places(sides: _Sides, piece: Piece) -> Set[tuple[int, int]]:
     lower = piece.raw.lower()
-    return sides.get(lower) or sides.get(lower.removesuffix("s"), set())
+    return sides.get(lower) or sides.get(lower.removesuffix("s")) or _NOWHERE
 
 
 def _apart(sides: _Sides, one: Piece, other: Piece) -> bool:
     """Return True if two words are on different sides of one group."""
-    pairs = product(_places(sides, one), _places(sides, other))
-    return any(group == there and side != apart for (group, side), (there, apart) in pairs)
+    first, second = _places(sides, one), _places(sides, other)
+    return any(group == there and side != apart for group, side in first for there, apart in second)
 
 
 def _are_of_two_kinds(one: Piece, other: Piece) -> bool:
@@ -536,6 +567,15 @@ def _about_the_same(
         return False
     if _narrow(left, right, aligned, conflict):
         return False
+    affirmed = other if one.denied else one
+    if (
+        conflict.sort == "denial"
+        and bool(left) != bool(right)
+        and (right if one.denied else left)
+        and not affirmed.words & _POSITIVE
+        and (one.words | other.words).isdisjoint(_NEGATIONS)
+    ):
+        return False  # is broken, is in the cellar
     is_near = meaning is not None and meaning >= CLOSE_MEANING
     many = len(left) + len(right)
     if not left or not right:
@@ -642,40 +682,38 @@ def _other_words(
     if not 0 < len(left) <= most or not 0 < len(right) <= most:
         return None
     are_phrases = all(rest[-1].at - rest[0].at < most for rest in (left, right))
-    verbs = {root(clause.verb_word) for clause in (aligned.one, aligned.other)}
-    in_subject = min(aligned.one.verb, aligned.other.verb) < 0 or any(
-        map(_in_subject, (aligned.one, aligned.other), (left[0], right[0]))
-    )
+    one, other, first, second = aligned.one, aligned.other, left[0], right[0]
+    verbs = {root(one.verb_word), root(other.verb_word)}
+    in_subject = min(one.verb, other.verb) < 0 or any(map(_in_subject, (one, other), (first, second)))
     may_have_several = verbs <= _ADDITIVE if is_near else bool(verbs & _ADDITIVE)
-    is_alike = len(left) == len(right) == 1 and len(verbs) == 1 and left[0].before in _PREPOSITIONS - _BESIDE
-    is_alike = (is_alike or verbs <= _CHOOSING) and left[0].sort == right[0].sort
-    is_attribute = verbs <= _COPULA_ROOTS and any(
-        piece.key in _ATTRIBUTES and _in_subject(aligned.one, piece) for piece, _ in aligned.shared
+    are_of_sorts = {first.sort, second.sort} & _MEASURED or _are_of_two_kinds(first, second)
+    if in_subject or not are_phrases or may_have_several or are_of_sorts:
+        return None
+    are_single = len(left) == len(right) == 1 and len(verbs) == 1 and first.sort == second.sort
+    has_one = verbs <= _CHOOSING or (
+        verbs <= _COPULA_ROOTS and not _ATTRIBUTES.isdisjoint(map(root, one.words & other.words))
     )
-    if {left[0].sort, right[0].sort} & _MEASURED or _are_of_two_kinds(left[0], right[0]):
-        return None
-    if (
-        in_subject
-        or not are_phrases
-        or len(aligned.shared) < 2 - (is_near or is_alike or is_attribute)
-        or may_have_several
-    ):
-        return None
-    is_of_quality = any(first.at == left[0].at - 2 and not _is_past(first) for first, _ in aligned.shared)
-    if left[0].before == "to" and verbs <= _COPULA_ROOTS and is_of_quality and not is_near:
-        return None  # allergic to
-    is_choice = (
-        is_attribute
-        or verbs <= _CHOOSING
-        or verbs <= _LIGHT
-        and not {aligned.one.verb_word, aligned.other.verb_word} & _COPULAS
+    is_slot = _is_slot(aligned, first, second, verbs, are_single)
+    least = 1 if is_near or (are_single and (has_one or (is_slot and first.before not in _BESIDE))) else 2
+    is_choice = verbs <= _LIGHT and not {one.verb_word, other.verb_word} & _COPULAS
+    is_place = _place(first) == _place(second) and (
+        is_slot if first.before in _PREPOSITIONS | {"with"} else has_one or is_choice
     )
-    is_means = left[0].before == "with" and len(left) == len(right) and verbs <= _COPULA_ROOTS  # hashed with
-    if not is_near and not is_choice and not is_means and left[0].before not in _PREPOSITIONS:
-        return None
-    if not is_near and _place(left[0]) != _place(right[0]):
+    if len(aligned.shared) < least or not (is_near or is_place):
         return None
     return Conflict("word", *(" ".join(piece.raw for piece in rest) for rest in (left, right)))
+
+
+def _is_slot(aligned: _Alignment, first: Piece, second: Piece, verbs: set[str], are_single: bool) -> bool:
+    """Return True if two words after a preposition are values: `made of oak`, not `allergic to nuts`, nor `in the hall` beside `in detail`."""
+    is_definite, is_too = (
+        f" the {piece.raw}" in clause.text
+        for piece, clause in ((first, aligned.one), (second, aligned.other))
+    )
+    is_of_quality = any(each.at == first.at - 2 and not _is_past(each) for each, _ in aligned.shared)
+    if is_definite != is_too or (first.before == "with" and not (verbs <= _COPULA_ROOTS and are_single)):
+        return False
+    return not (first.before == "to" and verbs <= _COPULA_ROOTS and is_of_quality)
 
 
 def _place(piece: Piece) -> str:

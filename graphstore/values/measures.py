@@ -96,25 +96,31 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W\d_]+(?:['’.][^\W\d_]+)*)|(?P<mark>[$€£₽%=:]|°C?)"
 )
 _PHRASES = [
-    (re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE), meant)
-    for phrase, meant in (
-        (r"km/h|kilomet(?:er|re)s? (?:per|an) hour", "kmh"),
-        (r"(?:(?:is|are|stays?|remains?) open|opens?) (?:until|till)", "closes at"),
-        ("out of (?:order|service)", "broken"),
-        ("(?:switched|turned|shut) (?:off|down)", "disabled"),
-        ("(?:switched|turned) on", "enabled"),
-        ("no longer", "not"),
-        ("can't stand|cannot stand|hates?|dislikes?|detests?", "does not like"),
-        ("due to|because of|owing to", "caused by"),
-        ("turned down|turns down", "rejected"),
-        (r"(?:quit|quits|gave up|gives up|stopped) (?=\w+ing\b)", "not "),
-        ("(?:is|are) (?:in charge of|responsible for)", "manages"),
-        (r"(is|are|was|were) up(?: and running)?(?=\s*(?:[.,;!]|$))", r"\1 running"),
-        (r"(is|are|was|were) down(?=\s*(?:[.,;!]|$))", r"\1 broken"),
-        (r"(prefers?) (\w+) (?:to|over)", r"\1 \2 than"),
+    (needle, re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE), meant)
+    for needle, phrase, meant in (
+        ("km/h", "km/h", "kmh"),
+        (" hour", r"kilomet(?:er|re)s? (?:per|an) hour", "kmh"),
+        ("til", r"(?:(?:is|are|stays?|remains?) open|opens?) (?:until|till)", "closes at"),
+        ("out of", "out of (?:order|service)", "broken"),
+        ("turned down", "turned down", "rejected"),
+        (" off", "(?:switched|turned|shut) off", "disabled"),
+        ("ed on", "(?:switched|turned) on", "enabled"),
+        (" down", "(?:switched|shut) down", "disabled"),
+        ("no longer", "no longer", "not"),
+        (" stand", "can't stand|cannot stand", "does not like"),
+        ("hate", "hates?", "does not like"),
+        ("dislike", "dislikes?", "does not like"),
+        ("due to", "due to", "caused by"),
+        ("because of", "because of", "caused by"),
+        ("ing", r"(?:quit|quits|gave up|gives up|stopped) (?=\w+ing\b)", "not "),
+        ("in charge of", "(?:is|are) in charge of", "manages"),
+        ("responsible for", "(?:is|are) responsible for", "manages"),
+        (" up", r"(is|are|was|were) up(?: and running)?(?=\s*(?:[.,;!]|$))", r"\1 running"),
+        (" down", r"(is|are|was|were) down(?=\s*(?:[.,;!]|$))", r"\1 broken"),
+        ("prefer", r"(prefers?) (\w+) (?:to|over)", r"\1 \2 than"),
     )
 ]
-"""Phrases that are read as one word."""
+"""Phrases that are read as one word, each with what every text has in which it can be."""
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z][A-Z]")
 
 
@@ -150,8 +156,10 @@ def root(word: str) -> str:
 def pieces(sentence: str) -> list[Piece]:
     """Return the pieces of a sentence in order. A longer sentence than `_LONGEST` tokens has none."""
     plain = sentence.replace("’", "'").replace("−", "-").replace("ё", "е")
-    for phrase, meant in _PHRASES:
-        plain = phrase.sub(meant, plain)
+    lower = plain.lower()
+    for needle, phrase, meant in _PHRASES:
+        if needle in lower:
+            plain = phrase.sub(meant, plain)
     tokens = []
     for found in _TOKEN.finditer(plain):
         group = found.lastgroup or "word"
