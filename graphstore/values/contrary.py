@@ -73,7 +73,7 @@ _OPPOSITES = _sides(
     "before/after above,over/below,under,beneath dark/light,bright first/last,final up,upper/down,lower minimum,min,least/maximum,max,most early,earlier/late,later "
     "new/old left/right hot,warm/cold,cool high,higher/low,lower more/fewer,less fast,faster,quick,quickly/slow,slower,slowly "
     "online/offline internal/external inside,indoors/outside,outdoors increase,increases,increased,increasing,rise,rises,rose,risen,rising,gains,grew,grow,grows,growing,grown/"
-    "decrease,decreases,decreased,decreasing,fall,falls,fell,fallen,falling,shrink,shrinks,shrank,shrinking start,starts,started,begins,begin,began/end,ends,ended,stop,stops push/pull "
+    "decrease,decreases,decreased,decreasing,fall,falls,fell,fallen,falling,shrink,shrinks,shrank,shrinking start,starts,begins,begin/end,ends,stop,stops push/pull "
     "buy,buys,bought/sell,sells,sold always/rarely,seldom often,usually,frequently/rarely,seldom local,locally/remote,remotely odd/even cheap,cheaper/expensive,dearer "
     "better,best/worse,worst win,wins,won/lose,loses,lost memory/disk ascending/descending male/female free/paid black/white dry/wet raw/cooked public/private "
     "hire,hires,hired/fire,fires,fired,dismissed,laid good,well/bad,badly deep,deeper/shallow,shallower wide,wider,broad/narrow,narrower tall,taller/short,shorter "
