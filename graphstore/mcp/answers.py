@@ -86,13 +86,16 @@ class ThingLine(Value):
     who: str | None = None
     key: str | None = None
     tags: tuple[str, ...] | None = None
+    scope: str | None = None
+    user: str | None = None
     cut: bool | None = None
 
     def __str__(self) -> str:
         how = "" if self.standing == "stands" else f" {in_words(self.standing)},"
+        whose = "".join(f"{what} {of}; " for what, of in (("scope", self.scope), ("user", self.user)) if of)
         at = when(self.valid_from) if self.what == "event" else during(self.valid_from, self.valid_to)
         recorded = _recorded(self.recorded_at, self.who, self.valid_from)
-        return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at}; {recorded})"
+        return f"{self.id} [{self.kind}] {self.statement} ({whose}{how.strip()}{' ' if how else ''}{at}; {recorded})"
 
 
 def _recorded(at: datetime, who: str | None, begin: datetime) -> str:
@@ -867,6 +870,8 @@ def fields(view: View, node: Node | Event) -> dict[str, Any]:
         "valid_to": _end(view, node),
         "key": node.key,
         "tags": node.tags or None,
+        "scope": node.scope or None,
+        "user": whose if isinstance(whose := node.content.get("user"), str) else None,
     }
 
 
