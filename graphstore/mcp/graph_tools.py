@@ -320,6 +320,8 @@ def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list
 
 def _topic(view: View, about: str) -> tuple[str, list[answers.EntryLine]]:
     topic = topics.topic(view, about)
+    if topic.found_by is None and (happened := _events_of(view, (), about.strip())):
+        return f"events about {line(about, _ABOUT)}", happened
     if topic.found_by is None:
         raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or topic}")
     by_words = topic.found_by not in ("key", "tag")
