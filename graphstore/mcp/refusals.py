@@ -73,7 +73,7 @@ def words(
     text = str(error)
     for pattern, tools in _AS_TOOLS:
         text = pattern.sub(tools, text)
-    following = _next(tool, arguments, error, str(error)) if "search" in known else ""
+    following = _next(tool, arguments, error, str(error), known) if "search" in known else ""
     return clean(_short_enough(f"{text} Next: {following}" if following else text, arguments))
 
 
@@ -87,7 +87,9 @@ def _short_enough(text: str, arguments: Mapping[str, Any]) -> str:
     return text if len(text) <= _MOST else f"{text[: _MOST // 2]} … {text[-_MOST // 2 :]}"
 
 
-def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text: str) -> str:
+def _next(
+    tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text: str, known: Container[str]
+) -> str:
     if isinstance(error, NotFoundError):
         return _after_not_found(tool, arguments, text)
     if isinstance(error, QueryError) and "was stopped after" in text:
@@ -111,6 +113,8 @@ def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text:
         return f"call {_about(arguments)} and decide."
     if isinstance(error, InvalidError) and "there is no snapshot" in text:
         return "call schema() for the names of snapshots, or give a date such as 2026-01-30."
+    if isinstance(error, InvalidError) and "unknown link kind" in text and "define_kind" in known:
+        return f"call {tool} again with one of these, or first define_kind(name={_quoted(str(arguments.get('kind')))})."
     if isinstance(error, InvalidError):
         return f"call {tool} again with that put right."
     return ""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
@@ -35,6 +35,7 @@ from graphstore.values.findings import Change, Inspection, Recorded, WriteWarnin
 from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
+from graphstore.values.vocabulary import spelled
 from graphstore.view.earlier import confirmed
 from graphstore.view.view import View
 
@@ -92,6 +93,14 @@ def _stated(statement: str, content: dict[str, Any] | None, user: str | None) ->
     return {"says": statement, **whose, **(content or {})}
 
 
+def _each_an_object(given: Any) -> Any:
+    """Return statements with each text among them as a statement that says no more."""
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, list):
+        return given
+    return [{"statement": each} if isinstance(each, str) else each for each in listed]
+
+
 class WriteTools(Tools):
     """The tools that write."""
 
@@ -142,7 +151,9 @@ class WriteTools(Tools):
         self,
         *,
         statements: Annotated[
-            list[dict[str, Any]], Field(min_length=1, description="each with arguments of remember")
+            list[dict[str, Any]],
+            BeforeValidator(_each_an_object),
+            Field(min_length=1, description="each with arguments of remember"),
         ],
         scope: RareScope = None,
         user: RareUser = None,
@@ -205,10 +216,24 @@ class WriteTools(Tools):
         return known
 
     def _add(self, new: NewStatement) -> Node:
+        begin, end = self._period(new)
         return self.desk.store.add_node(
             new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
-            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=self._origin(new), **in_scope(new.scope), **new.linked,
+            valid_from=begin, valid_to=end, reason=new.reason, source=self._origin(new), **in_scope(new.scope), **new.linked,
         )  # fmt: skip
+
+    def _period(self, new: NewStatement) -> tuple[str | datetime | None, str | datetime | None]:
+        """Return when a statement holds. One that corrects others and says no beginning holds since they began, and, where all of them have ended, until then."""
+        if new.valid_from or not new.linked["corrects"]:
+            return new.valid_from, new.valid_to
+        view = self.desk.view()
+        never_so = [each for id in new.linked["corrects"] for each in view.inspect(id).history]
+        begin = min((each.valid_from for each in never_so), default=None)
+        ends = [
+            each.valid_to for each in never_so if each.valid_to is not None and each.valid_to <= view.at.valid
+        ]
+        ended = max(ends) if ends and len(ends) == len(never_so) else None
+        return begin, new.valid_to or ended
 
     def _revise(self, id: str, new: NewStatement, if_number: int | None) -> Node:
         if any((new.key, new.id, *new.linked.values())):
@@ -483,6 +508,7 @@ class WriteTools(Tools):
         rests: Annotated[Ids | None, Field(json_schema_extra=RARE)] = None,
     ) -> answers.DefineKindAnswer:
         """Add a kind of link."""
+        name, inverse = spelled(name), inverse and spelled(inverse)
         with self.desk.writing() as written:
             self.desk.store.define_kind(
                 name, inverse=inverse, symmetric=symmetric, causal=causal, acyclic=acyclic, rests=rests or ()

@@ -249,7 +249,7 @@ class Vocabulary:
         return found
 
     def _found(self, name: str) -> tuple[str, bool, bool] | None:
-        plain = name.strip().lower()
+        plain = spelled(name)
         possibly = plain.startswith("possibly_")
         plain = plain.removeprefix("possibly_")
         plain = ALIASES.get(plain, plain)
@@ -258,6 +258,11 @@ class Vocabulary:
         if plain in self._inverse:
             return self._inverse[plain], True, possibly
         return None
+
+
+def spelled(name: str) -> str:
+    """Return the name of a link kind as it is stored: `Part of` is `part_of`."""
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
 def new_kind(

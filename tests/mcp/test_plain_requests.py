@@ -1,0 +1,88 @@
+"""What people ask of an agent in plain words, as the calls it makes of them: they are understood, and the answer is the one that was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from graphstore import GraphStore
+from tests.conftest import Clock
+
+pytest.importorskip("mcp")
+from graphstore import mcp as door
+from tests.support.agent import Agent, agent
+
+pytestmark = pytest.mark.in_process("its tools ask the store in process")
+
+
+@pytest.fixture
+def ana(store: GraphStore, clock: Clock) -> Iterator[Agent]:
+    clock.set("2026-03-11")
+    with agent(door.server(store)) as opened:
+        yield opened
+
+
+def test_several_statements_may_be_texts(ana):
+    found = ana.ask(
+        "remember_many", statements=["Ana owns billing", {"statement": "Ben owns search", "id": "ben"}]
+    )
+
+    assert ["Ana owns billing", "Ben owns search"] == [each["statement"] for each in found["things"]]
+    assert 1 == len(ana.ask("remember_many", statements="Cy owns login")["things"])
+
+
+def test_a_correction_without_a_beginning_holds_since_what_was_never_so_began(ana):
+    ana.ask("remember", statement="the exam is on the 12th", id="old", key="exam", valid_from="2026-03-01")
+    ana.ask("remember", statement="the exam is on the 14th", id="new", key="exam", corrects=["old"])
+
+    for valid in ("2026-03-01", "2026-03-05", "2026-03-11"):
+        assert ["new"] == [each["id"] for each in ana.ask("search", query="exam", valid=valid)["hits"]]
+
+
+def test_a_correction_of_what_has_ended_ends_with_it(ana):
+    ana.ask("remember", statement="Bo lived in Rome", id="old", valid_from="2020", valid_to="2024")
+    found = ana.ask("remember", statement="Bo lived in Oslo", corrects=["old"])["thing"]
+
+    assert ("2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z") == (found["valid_from"], found["valid_to"])
+
+
+def test_a_correction_begins_where_it_says(ana):
+    ana.ask("remember", statement="the exam is on the 12th", id="old", valid_from="2026-03-01")
+    found = ana.ask(
+        "remember", statement="the exam is on the 14th", corrects=["old"], valid_from="2026-03-05"
+    )
+
+    assert found["thing"]["valid_from"] == "2026-03-05T00:00:00Z"
+    assert "stands" == ana.ask("get", id="old", valid="2026-03-02")["thing"]["standing"]
+
+
+def test_a_kind_of_link_may_be_written_in_words(ana):
+    for id in ("lea", "tom"):
+        ana.ask("remember", statement=f"{id} works here", id=id)
+    assert "mentors" == ana.ask("define_kind", name="mentors", inverse="Mentored by")["kind"]
+
+    assert "mentors" == ana.ask("link", source="tom", kind="mentored by", target="lea")["link"]["kind"]
+    assert "part_of" == ana.ask("link", source="tom", kind="Part-of", target="lea")["link"]["kind"]
+    assert 'define_kind(name="is married to")' in ana.refused(
+        "link", source="lea", kind="is married to", target="tom"
+    )
+
+
+def test_a_timeline_of_words_has_the_events_that_say_them(ana):
+    ana.ask("record_event", type="deploy", description="shop 9 deployed")
+    ana.ask("record_event", type="error", description="shop answers 502")
+
+    found = ana.ask("timeline", about="shop")
+    assert ("events about shop", {"deploy", "error"}) == (
+        found["of"],
+        {each["kind"] for each in found["entries"]},
+    )
+
+
+def test_a_line_says_whose_it_is_and_of_which_scope(ana):
+    ana.ask("remember", statement="the door code is 4711", scope="home")
+    ana.ask("remember", statement="the door code is 0815", user="nora")
+
+    hits = ana.ask("search", query="door code")["hits"]
+    assert {("home", None), (None, "nora")} == {(each.get("scope"), each.get("user")) for each in hits}
