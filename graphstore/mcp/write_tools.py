@@ -440,7 +440,7 @@ class WriteTools(Tools):
             if len(pair) != 2:
                 raise InvalidError(f"also has {list(pair)!r}, which is no pair. Give [source, target].")
         with self.desk.writing() as written:
-            words, kind = kind, self.desk.any_kind(kind) if self.desk.defaults().any_kind else kind
+            words, kind = kind, self.desk.any_kind(kind) if self.desk.defaults().any_kind else spelled(kind)
             made = [
                 store.link(
                     one, kind, other, reason=reason, strength=strength, created_by=self.desk.origin(),
@@ -472,7 +472,7 @@ class WriteTools(Tools):
         valid_to: Rare = None,
     ) -> answers.UnlinkAnswer:
         """Stop believing a link."""
-        store = self.desk.store
+        store, kind = self.desk.store, spelled(kind)
         with self.desk.writing() as written:
             said = {"source": source, "kind": kind, "target": target}
             store.unlink(**said, valid_from=valid_from, valid_to=valid_to, reason=reason)

@@ -28,7 +28,7 @@ Names = Callable[[], Iterable[Snapshot]]
 
 FORMS = (
     "Give a date ('2026-01-30'), a month ('2026-01'), an ISO 8601 instant ('2026-01-30T12:00:00Z'), now, today, yesterday, "
-    "so long before now (30m, 2h, 7d, 2w), words ('last Friday', '3 months ago', '26 November 2026 15:00 Europe/Berlin'), or the name of a snapshot"
+    "so long before now (30m, 2h, 7d, 2w), words ('last Friday', '3 months ago', 'end of next month', '26 November 2026 15:00 Europe/Berlin'), or the name of a snapshot"
 )
 _MEANINGS: dict[str, Meaning] = {"valid": "as of", "tx": "as of", "until": "to", "recorded_until": "to"}
 """What the arguments of these names mean; all others mean the first instant."""
@@ -116,6 +116,8 @@ def _meant(span: Span, meaning: Meaning, now: Instant, present: Instant | None) 
         return span.start
     if meaning == "to":
         return span.end
+    if span.is_end:
+        return span.end - 1
     if span.start <= now < max(span.end, span.start + 1):
         return now if present is None else present
     return max(span.start, span.end - 1)

@@ -249,7 +249,7 @@ class Vocabulary:
         return found
 
     def _found(self, name: str) -> tuple[str, bool, bool] | None:
-        plain = spelled(name)
+        plain = name.strip().lower()
         possibly = plain.startswith("possibly_")
         plain = plain.removeprefix("possibly_")
         plain = ALIASES.get(plain, plain)
@@ -261,7 +261,7 @@ class Vocabulary:
 
 
 def spelled(name: str) -> str:
-    """Return the name of a link kind as it is stored: `Part of` is `part_of`."""
+    """Return the name of the link kind that is meant by words: `Part of` is `part_of`."""
     return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 

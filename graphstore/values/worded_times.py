@@ -31,6 +31,8 @@ class Span(NamedTuple):
     """Where it would start in the other reading of a text that names no year or no week, as `Friday` does."""
     slack: int = 0
     """The days before and after that a question may mean too: `2 weeks ago` is never exact there."""
+    is_end: bool = False
+    """It is the instant after the last one of a span, as `end of March`. Read as of it, that last one is meant."""
 
 
 UNITS = {"second": (0, 1), "minute": (0, 60), "hour": (0, 3600), "day": (0, 86_400), "week": (0, 604_800), "month": (1, 0), "quarter": (3, 0), "year": (12, 0)}  # fmt: skip
@@ -91,6 +93,10 @@ def span_of(text: str, now: Instant, what: str = "time") -> Span | None:
     if since is not None:
         found = span_of(phrase[since.end() :], now, what)
         return None if found is None else Span(found.start, max(now, found.start) + 1)
+    edge = _EDGE.match(phrase)
+    if edge is not None:
+        found = span_of(_THE_UNIT.sub("this ", phrase[edge.end() :]), now, what)
+        return None if found is None else _edge(found, is_end=edge["edge"].lower() == "end")
     try:
         if AGE.match(phrase):
             return _aged(phrase, now)
@@ -164,6 +170,19 @@ def _iso(text: str, what: str) -> Span:
         raise InvalidError(f"{what} {text!r} is no ISO 8601 time.") from None
     at = instant(text, what)
     return Span(at, min(OPEN, at + _HOUR) if _ISO_HOUR.search(text) else at)
+
+
+def _edge(span: Span, *, is_end: bool) -> Span | None:
+    """Return the instant at which a span begins, or the one after its last; None where it is an instant itself, which has neither."""
+    length = span.end - span.start
+    if length < _HOUR:
+        return None
+    if not is_end:
+        return span._replace(end=span.start)
+    other = span.other
+    if other is not None:
+        other = months_later(other, 1) if length > 7 * _DAY else other + length
+    return Span(span.end, span.end, other, is_end=True)
 
 
 def _aged(text: str, now: Instant) -> Span:
@@ -385,6 +404,12 @@ def _of_calendar(match: re.Match[str], calendar: _Calendar) -> list[Span]:
     return [calendar.months((calendar.month // months + step) * months, months)]
 
 
+def _of_weekday_in_week(match: re.Match[str], calendar: _Calendar) -> list[Span]:
+    """Return a day of this week, of the one before or of the one after."""
+    step = {"this": 0, "current": 0, "next": 7}.get(match["which"].lower(), -7)
+    return [calendar.days(calendar.monday + _DAYS[match["weekday"].lower()] + step)]
+
+
 def _weekday(number: int, step: int, calendar: _Calendar, shown: str) -> Span:
     """Return the last one before today, that of this week, or the next one. Raises InvalidError if `next` may mean that of this week or of the one after."""
     today, day = calendar.today.toordinal(), calendar.monday + number
@@ -491,6 +516,7 @@ def _phrases() -> list[tuple[re.Pattern[str], _Read]]:
         (rf"in {_COUNT} {_UNIT}", _of_ahead),
         (rf"{_COUNT} {_UNIT} from now", _of_ahead),
         (rf"(?:the )?(?P<which>last|past|previous|next) {_COUNT} {_UNIT}", _of_rolling),
+        (rf"(?:on )?(?P<weekday>{_WEEKDAY}) (?:(?:of|in) )?(?:the )?(?P<which>last|past|previous|this|current|next) week", _of_weekday_in_week),
         (rf"(?:the )?(?P<which>last|past|previous|this|current|next) (?P<unit>{_any(UNITS)}|weekend|night|{_WEEKDAY}|{_MONTH})(?! \d)", _of_calendar),
         (rf"{_ON}(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of)?[ -](?P<month>{_MONTH})\b\.?,?(?:[ -]{_IN_YEAR})?", _of_day),
         (rf"{_ON}(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? {_IN_YEAR})?", _of_day),
@@ -506,6 +532,8 @@ def _phrases() -> list[tuple[re.Pattern[str], _Read]]:
 
 _LEAD = re.compile(r"(?:(?:as of|as at|at|on|in|during|of|from|by|for) )?(?:the )?", re.I)
 _SINCE = re.compile(r"(?:since|seit) ", re.I)
+_EDGE = re.compile(r"(?:(?:at|by|from|until|till) )?(?:the )?(?P<edge>beginning|start|end) of ", re.I)
+_THE_UNIT = re.compile(r"\A(?:the )?(?=(?:day|week|weekend|month|quarter|year)\Z)", re.I)
 _ISO = re.compile(r"[+-]?(\d{4}-\d|\d{4}-?W\d|\d{8}T|\d+\Z)")  # ISO 8601, or meant to be
 _ISO_MONTH = re.compile(r"(\d{4})(?:-(\d\d))?")
 _ISO_WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?(\d))?")

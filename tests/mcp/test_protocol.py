@@ -794,7 +794,7 @@ def test_what_a_client_lists_is_flat_and_short(told):
     [
         ("usual", 11_400, 26_000),
         ("memory", 10_200, 22_000),
-        ("graph", 3_300, 7_400),
+        ("graph", 3_300, 7_500),
         ("events", 1_800, 3_000),
         ("sessions", 900, 1_100),
         ("all", 15_600, 33_000),

@@ -200,9 +200,49 @@ def test_what_has_two_readings_or_none_is_refused(text: str, words: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "at", "as_of"),
+    [
+        ("end of last month", "2026-03-01", "2026-02-28 23:59:59.999999Z"),
+        ("the end of the year", "2027-01-01", "2026-12-31 23:59:59.999999Z"),
+        ("until the end of 2025", "2026-01-01", "2025-12-31 23:59:59.999999Z"),
+        ("end of 2026-02", "2026-03-01", "2026-02-28 23:59:59.999999Z"),
+        ("End of the week", "2026-03-23", "2026-03-22 23:59:59.999999Z"),
+        ("by the end of Q3 2026", "2026-10-01", "2026-09-30 23:59:59.999999Z"),
+        ("beginning of next quarter", "2026-04-01", "2026-04-01"),
+        ("at the start of March 2025", "2025-03-01", "2025-03-01"),
+    ],
+)
+def test_an_end_is_the_instant_after_a_span_and_as_of_it_the_last_one(text: str, at: str, as_of: str) -> None:
+    for what in ("valid_from", "valid_to", "since", "until"):
+        assert at == exactly(resolve(text, what, NOW)), what
+    assert as_of == exactly(resolve(text, "valid", NOW))
+
+
+def test_an_end_of_a_month_without_a_year_is_recorded_only_with_one() -> None:
+    assert "2025-11-30 23:59:59.999999Z" == exactly(resolve("end of November", "valid", NOW))
+    with pytest.raises(InvalidError, match="may mean 2025-12-01 or 2026-12-01"):
+        resolve("end of November", "valid_to", NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Monday last week", "2026-03-09"),
+        ("on Friday of last week", "2026-03-13"),
+        ("Tuesday next week", "2026-03-24"),
+        ("Friday of this week", "2026-03-20"),
+    ],
+)
+def test_a_day_of_a_week_has_one_reading(text: str, day: str) -> None:
+    for what in ("valid_from", "occurred_at", "since"):
+        assert day == exactly(resolve(text, what, NOW))
+    assert day == days(f"what happened {text}?")[0]
+
+
+@pytest.mark.parametrize(
     "text",
     ["", "soon", "7 days", "7D", "90s", "1.5 hours ago", "some days ago", "release 10 am", "team/alpha", "marching", "ontoday", "noon", "15:00 UTC",
-     "end of March", "summer 2024", "v1.2", "Monday meeting", "-1d", "26 November 26", "next release"],
+     "end of the sprint", "end of 3 days ago", "the end", "start of now", "summer 2024", "v1.2", "Monday meeting", "-1d", "26 November 26", "next release"],
 )  # fmt: skip
 def test_any_other_text_is_no_time(text: str) -> None:
     assert span_of(text, NOW) is None
