@@ -772,11 +772,13 @@ class UnlinkAnswer(WriteAnswer):
 
 
 class JoinAnswer(WriteAnswer):
-    """What `join` did: `id` means `into` from now on; without `into` it is a thing of its own again."""
+    """What `join` did: `id` means `into` from now on; without `into` it is a thing of its own again. `unsaid`: what `id` said, where `into` says something else,
+    which alone counts now."""
 
     id: str
     into: str | None = None
     things: tuple[ThingLine, ...]
+    unsaid: str | None = None
 
     def _headline(self) -> Iterable[str]:
         yield (
@@ -784,6 +786,8 @@ class JoinAnswer(WriteAnswer):
             if self.into is None
             else f"{self.id} means {self.into} now"
         )
+        if self.unsaid is not None:
+            yield f"Only what {self.into} says counts now. If this is so too, remember it of {self.into}: {self.unsaid}"
 
 
 class DefineKindAnswer(WriteAnswer):

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp import answers
-from graphstore.mcp.answers import at, disagreement, link_line, thing, things
+from graphstore.mcp.answers import STATEMENT, at, disagreement, link_line, thing, things
 from graphstore.mcp.desk import (
     UNNAMED,
     Desk,
@@ -31,10 +31,10 @@ from graphstore.mcp.tooling import Tools, writing
 from graphstore.memory import recall
 from graphstore.store.store import Store
 from graphstore.values import sameness
-from graphstore.values.findings import Change, Inspection, Recorded, WriteWarnings
+from graphstore.values.findings import Change, Inspection, Recorded, WriteWarnings, words
 from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
-from graphstore.values.text import given_text
+from graphstore.values.text import given_text, line
 from graphstore.values.vocabulary import spelled
 from graphstore.view.earlier import confirmed
 from graphstore.view.view import View
@@ -440,12 +440,15 @@ class WriteTools(Tools):
             if len(pair) != 2:
                 raise InvalidError(f"also has {list(pair)!r}, which is no pair. Give [source, target].")
         with self.desk.writing() as written:
-            words, kind = kind, self.desk.any_kind(kind) if self.desk.defaults().any_kind else spelled(kind)
+            relation, kind = (
+                kind,
+                self.desk.any_kind(kind) if self.desk.defaults().any_kind else spelled(kind),
+            )
             made = [
                 store.link(
                     one, kind, other, reason=reason, strength=strength, created_by=self.desk.origin(),
                     confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
-                    history=history, metadata={"relation": words} if kind == UNNAMED != words else None,
+                    history=history, metadata={"relation": relation} if kind == UNNAMED != relation else None,
                 )
                 for one, other in ((source, target), *also)
             ]  # fmt: skip
@@ -488,13 +491,17 @@ class WriteTools(Tools):
         reason: Annotated[str, Field(min_length=1)],
     ) -> answers.JoinAnswer:
         """Two ids are one thing: id means into from now on."""
-        store = self.desk.store
+        store, said = self.desk.store, _words(self.desk.view(), id)
         with self.desk.writing() as written:
             if into is None:
                 store.split(id, reason=reason)
             else:
                 store.join(id, into=into, reason=reason)
-        return written.answer(answers.JoinAnswer, id=id, into=into, things=(written.thing(into or id),))
+        kept = into is None or sameness.same(_words(written.view, into), said)
+        joined = (written.thing(into or id),)
+        return written.answer(
+            answers.JoinAnswer, id=id, into=into, things=joined, unsaid=None if kept else said
+        )
 
     @writing()
     def define_kind(
@@ -646,14 +653,28 @@ def _standing(view: View, id: str) -> str | None:
 
 
 def _again(desk: Desk, view: View, before: View, id: str) -> list[answers.ThingLine]:
-    """What a thing had taken the place of, and stands again now or is planned again."""
-    holding = (*UPRIGHT, "not_yet")
-    known = _standing(before, id) is not None
-    taken = [view.inspect(target).node for target in _replaced(desk, before, id)] if known else []
+    """What a thing had taken the place of, or was to take, and stands again now, is planned again or holds for longer."""
+    if _standing(before, id) is None:
+        return []
+    taken = [
+        (view.inspect(target).node, before.inspect(target).node) for target in _replaced(desk, before, id)
+    ]
     return things(
         view,
-        [node for node in taken if node.standing in holding and _standing(before, node.id) not in holding],
+        [now for now, then in taken if _holds(now) and not (_holds(then) and _until(now) == _until(then))],
     )
+
+
+def _words(view: View, id: str) -> str:
+    return line(words(view.inspect(id).node), STATEMENT)
+
+
+def _holds(node: Node | Event) -> bool:
+    return node.standing in (*UPRIGHT, "not_yet")
+
+
+def _until(node: Node | Event) -> datetime | None:
+    return node.valid_to if isinstance(node, Node) else None
 
 
 def _resolved(view: View, id: str, tx: datetime | None) -> list[answers.ThingLine]:

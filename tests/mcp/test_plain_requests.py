@@ -86,3 +86,24 @@ def test_a_line_says_whose_it_is_and_of_which_scope(ana):
 
     hits = ana.ask("search", query="door code")["hits"]
     assert {("home", None), (None, "nora")} == {(each.get("scope"), each.get("user")) for each in hits}
+
+
+def test_a_join_names_what_is_no_longer_said(ana):
+    ana.ask("remember", statement="Katharina leads design", id="katharina", kind="person")
+    ana.ask("remember", statement="Kathi is allergic to nuts", id="kathi", kind="person")
+
+    found = ana.ask("join", id="kathi", into="katharina", reason="one person")
+    assert "Kathi is allergic to nuts" == found["unsaid"]
+    assert "unsaid" not in ana.ask("join", id="kathi", into="katharina", reason="one person")
+    assert "unsaid" not in ana.ask("join", id="kathi", reason="two people")
+
+
+def test_the_answer_of_a_cancelled_plan_names_what_goes_on(ana):
+    ana.ask(
+        "remember", statement="we store goods in Hamburg", id="hamburg", key="warehouse", valid_from="2020"
+    )
+    ana.ask("remember", statement="we store goods in Bremen", id="bremen", key="warehouse", valid_from="2027")
+
+    found = ana.ask("retract", id="bremen", reason="the move is cancelled")
+    assert ["hamburg"] == [each["id"] for each in found["holds_again"]]
+    assert "valid_to" not in found["holds_again"][0]
