@@ -376,7 +376,8 @@ class Server(Protocol[Any]):
             withheld = [
                 each for each, one in self._known.items() if self._offer.read_only and not one.traits.reads
             ]
-            return _failure(refusals.unknown_tool(name, list(self._tools), withheld))
+            erasing = [each for each, one in self._known.items() if one.traits.erases]
+            return _failure(refusals.unknown_tool(name, list(self._tools), withheld, erasing))
         for argument in given:
             if argument not in tool.fields:
                 return _failure(refusals.unknown_argument(name, argument, list(tool.fields)))

@@ -165,8 +165,15 @@ def _of_arguments(tool: str, error: ValidationError) -> str:
     return f"{tool} was called with the wrong arguments. {'; '.join(dict.fromkeys(parts))}. Next: call {tool} again with that put right."
 
 
-def unknown_tool(name: str, known: list[str], writing: Container[str] = ()) -> str:
-    """The refusal of a tool that is not there. `writing`: those that are offered elsewhere, where one may write."""
+def unknown_tool(
+    name: str, known: list[str], writing: Container[str] = (), erasing: Container[str] = ()
+) -> str:
+    """The refusal of a tool that is not there. `writing`, `erasing`: those that are offered elsewhere, where one may write or erase."""
+    if name in erasing:
+        return (
+            f"no tool {name!r} here, where nothing is erased. Next: tell the user that graphstore forget STORE WHO erases a person "
+            "and graphstore erase STORE ID a thing; what is retracted stays in the history."
+        )
     if name in writing:
         return f"{name} writes, and here one only reads. Tools: {', '.join(known)}. Next: tell the user what you would have written."
     near = difflib.get_close_matches(name, known, n=1)

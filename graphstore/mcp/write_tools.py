@@ -363,7 +363,7 @@ class WriteTools(Tools):
         ended_at: str | None = None,
         if_number: IfNumber = None,
     ) -> answers.RetractAnswer:
-        """It should not have been said, in all or part of its time. With ended_at: it was true until then."""
+        """It should not have been said, in all or part of its time; history keeps it. With ended_at: it was true until then."""
         if ended_at is not None and (valid_from or valid_to):
             raise InvalidError(
                 "ended_at= says it was true until then; valid_from= and valid_to= take back a part. Give the one or the others."

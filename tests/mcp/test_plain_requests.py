@@ -107,3 +107,8 @@ def test_the_answer_of_a_cancelled_plan_names_what_goes_on(ana):
     found = ana.ask("retract", id="bremen", reason="the move is cancelled")
     assert ["hamburg"] == [each["id"] for each in found["holds_again"]]
     assert "valid_to" not in found["holds_again"][0]
+
+
+@pytest.mark.parametrize("tool", ["forget", "forget_person"])
+def test_who_erases_is_said_where_agents_may_not(ana, tool):
+    assert "graphstore forget STORE WHO" in ana.refused(tool, who="Otto Maier")
