@@ -33,7 +33,7 @@ from graphstore.store.store import Store
 from graphstore.values import sameness
 from graphstore.values.findings import Change, Inspection, Recorded, WriteWarnings, words
 from graphstore.values.models import UPRIGHT, Event, Node
-from graphstore.values.period import BEGINNING, instant, iso, moment
+from graphstore.values.period import BEGINNING, OPEN, instant, iso, moment
 from graphstore.values.text import given_text, line
 from graphstore.values.vocabulary import spelled
 from graphstore.view.earlier import confirmed
@@ -223,17 +223,19 @@ class WriteTools(Tools):
         )  # fmt: skip
 
     def _period(self, new: NewStatement) -> tuple[str | datetime | None, str | datetime | None]:
-        """Return when a statement holds. One that corrects others and says no beginning holds since they began, and, where all of them have ended, until then."""
+        """Return when a statement holds. One that corrects others and says no beginning holds since they began, and, where all of them have an end, until the last: in a slot a past one, since later values bound it there."""
         if new.valid_from or not new.linked["corrects"]:
             return new.valid_from, new.valid_to
         view = self.desk.view()
         never_so = [each for id in new.linked["corrects"] for each in view.inspect(id).history]
         begin = min((each.valid_from for each in never_so), default=None)
+        latest = OPEN if new.key is None else instant(view.at.valid)
         ends = [
-            each.valid_to for each in never_so if each.valid_to is not None and each.valid_to <= view.at.valid
+            each.valid_to
+            for each in never_so
+            if each.valid_to is not None and instant(each.valid_to) <= latest
         ]
-        ended = max(ends) if ends and len(ends) == len(never_so) else None
-        return begin, new.valid_to or ended
+        return begin, new.valid_to or (max(ends) if ends and len(ends) == len(never_so) else None)
 
     def _revise(self, id: str, new: NewStatement, if_number: int | None) -> Node:
         if any((new.key, new.id, *new.linked.values())):

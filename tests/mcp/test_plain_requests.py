@@ -40,11 +40,23 @@ def test_a_correction_without_a_beginning_holds_since_what_was_never_so_began(an
         assert ["new"] == [each["id"] for each in ana.ask("search", query="exam", valid=valid)["hits"]]
 
 
-def test_a_correction_of_what_has_ended_ends_with_it(ana):
-    ana.ask("remember", statement="Bo lived in Rome", id="old", valid_from="2020", valid_to="2024")
-    found = ana.ask("remember", statement="Bo lived in Oslo", corrects=["old"])["thing"]
+@pytest.mark.parametrize("end", ["2024-01-01T00:00:00Z", "2027-01-01T00:00:00Z"])
+def test_a_correction_of_what_has_an_end_ends_with_it(ana, end):
+    ana.ask("remember", statement="Bo lives in Rome", id="old", valid_from="2020", valid_to=end)
+    found = ana.ask("remember", statement="Bo lives in Oslo", corrects=["old"])["thing"]
 
-    assert ("2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z") == (found["valid_from"], found["valid_to"])
+    assert ("2020-01-01T00:00:00Z", end) == (found["valid_from"], found["valid_to"])
+
+
+def test_a_correction_in_a_slot_goes_on_if_the_plan_after_it_is_cancelled(ana):
+    ana.ask("remember", statement="Bo lives in Rome", id="old", key="home", valid_from="beginning")
+    ana.ask("remember", statement="Bo lives in Bonn", id="plan", key="home", valid_from="2027")
+    found = ana.ask("remember", statement="Bo lives in Oslo", id="new", key="home", corrects=["old"])["thing"]
+    assert "2027-01-01T00:00:00Z" == found["valid_to"]
+
+    ana.ask("retract", id="plan", reason="he stays")
+    assert "valid_to" not in ana.ask("get", id="new")["thing"]
+    assert "retracted" == ana.ask("get", id="old", valid="2020")["thing"]["standing"]
 
 
 def test_a_correction_begins_where_it_says(ana):
