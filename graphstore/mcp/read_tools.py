@@ -134,6 +134,7 @@ class ReadTools(Tools):
         scope: Scope = None,
         user: User = None,
         tag: str | None = None,
+        limit: Annotated[int | None, Field(ge=1, json_schema_extra=RARE)] = None,
     ) -> answers.ListAnswer:
         """All that stands, newest first."""
         view = question.view
@@ -147,7 +148,9 @@ class ReadTools(Tools):
         found.sort(key=lambda row: (row.valid_from, row.id), reverse=True)
         one = partial(_listed, view)
         return question.page(
-            answers.ListAnswer, LaterParts([("things", one, row.id) for row in found]), total=len(found)
+            answers.ListAnswer,
+            LaterParts([("things", one, row.id) for row in found[:limit]]),
+            total=len(found),
         )
 
     @reading(rare=("valid", "tx"), slow=True)

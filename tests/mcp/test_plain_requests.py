@@ -124,3 +124,10 @@ def test_the_answer_of_a_cancelled_plan_names_what_goes_on(ana):
 @pytest.mark.parametrize("tool", ["forget", "forget_person"])
 def test_who_erases_is_said_where_agents_may_not(ana, tool):
     assert "graphstore forget STORE WHO" in ana.refused(tool, who="Otto Maier")
+
+
+def test_a_list_has_no_more_than_is_asked_for_and_counts_all(ana):
+    ana.ask("remember_many", statements=["Ana owns billing", "Ben owns search", "Cy owns login"])
+
+    found = ana.ask("list", limit=2)
+    assert (2, 3, 0) == (len(found["things"]), found["total"], found["left_out"])
