@@ -110,10 +110,15 @@ SELECT t.entity, t.version, t.valid_from, t.valid_to, min(
     coalesce((SELECT p.valid_from FROM period p WHERE p.entity = e.number AND p.closed_by IS NULL ORDER BY p.valid_from LIMIT 1), {OPEN})
   ), EXISTS (SELECT 1 FROM given_end g WHERE g.operation = (SELECT min(o.number) FROM operation o WHERE o.subject = e.id))
 FROM entity e CROSS JOIN taken t ON t.entity = e.number WHERE e.key = ? AND e.scope = ? AND t.valid_from < ? AND t.valid_to > ?
+AND NOT EXISTS (SELECT 1 FROM period p WHERE p.entity = e.number AND p.closed_by IS NULL AND p.valid_from <= ?)
 """
 _TAKEN_AT = "SELECT entity, version, valid_from, valid_to, tx_from, tx_to FROM taken_ever WHERE entity = ? AND tx_from <= ? AND tx_to >= ? ORDER BY number"
 _HAS_GIVEN_END = """
 SELECT EXISTS (SELECT 1 FROM given_end g WHERE g.operation = (SELECT min(o.number) FROM operation o WHERE o.subject = (SELECT id FROM entity WHERE number = ?)))
+"""
+_GIVEN_IN_SLOT = """
+SELECT e.number FROM entity e WHERE e.key = ? AND e.scope = ? AND e.number > ?
+AND EXISTS (SELECT 1 FROM given_end g WHERE g.operation = (SELECT min(o.number) FROM operation o WHERE o.subject = e.id))
 """
 _REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.number"
 _TOLD = """
@@ -523,22 +528,27 @@ class WorkingSet(Index):
             links = self._take("links", f"{column} = ? AND kind IN ({marks})", ent, *kinds)
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
-    def kept_in(self, slot: tuple[str, str], period: Period) -> list[tuple[int, Taken, Instant]]:
-        """Return the pieces stated of values of a slot that bounds have removed, within a period. Each has its entity and first stated valid_from."""
+    def kept_in(
+        self, slot: tuple[str, str], period: Period, *, after: Instant = -OPEN
+    ) -> list[tuple[int, Taken, Instant]]:
+        """Return the pieces stated of values of a slot that bounds have removed, within a period. Each has its entity and first stated valid_from.
+
+        after: leave out the values that begin at this instant or earlier.
+        """
         known = {*dict.keys(self.taken), *dict.keys(self.now_of)}
         looked_at = {
             ent for ent in known if ent < len(self.key) and self.slot_of(ent) == slot
         }  # without things of a verb that was undone
         found = []
-        for ent, *piece, start, is_given in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0]):
-            if ent < self._things and ent not in looked_at:
+        for ent, *piece, start, is_given in self._rows(_TAKEN_IN_SLOT, *slot, period[1], period[0], after):
+            if ent < self._things and ent not in looked_at and start > after:
                 self._given_end[ent] = bool(is_given)
                 found.append((ent, tuple(piece), start))
         for ent in sorted(looked_at):
-            start = self.stated_start(ent)
+            start = self.stated_start(ent) or 0
             for piece in self.taken.get(ent, ()):
-                if piece[1] < period[1] and period[0] < piece[2]:
-                    found.append((ent, piece, start or 0))
+                if start > after and piece[1] < period[1] and period[0] < piece[2]:
+                    found.append((ent, piece, start))
         return found
 
     def slot_of(self, ent: int) -> tuple[str, str] | None:
@@ -575,6 +585,12 @@ class WorkingSet(Index):
             stored = ent < self._things
             self._given_end[ent] = stored and bool(self._rows(_HAS_GIVEN_END, ent)[0][0])
         return self._given_end[ent]
+
+    def given_since(self, slot: tuple[str, str], ent: int) -> list[int]:
+        """Return the values of a slot that were added with a given end and recorded after an entity."""
+        stored = [other for (other,) in self._rows(_GIVEN_IN_SLOT, *slot, ent) if other < self._things]
+        fresh = [other for other, is_given in self._given_end.items() if is_given and other >= self._things]
+        return stored + [other for other in fresh if other > ent and self.slot_of(other) == slot]
 
     def ended_over(self, ent: int, period: Period) -> list[Period]:
         """Return the parts of a period that an `end` removed from a value of a slot."""

@@ -66,7 +66,7 @@ class Bounds(Linking):
                 follows = new > old and bool(stated) and (first is None or stated[0][0] >= first)
                 if slot is not None and index.slot_of(old) == slot and follows:
                     # where the new value did not win, the old one does not either
-                    regions += [*without_all(part, stated), *self._in_the_way(old, part)]
+                    regions += [*without_all(part, stated), *self.in_the_way(old, part)]
                 else:
                     self.give_back(old, part)
         if slot is not None:
@@ -197,10 +197,10 @@ class Bounds(Linking):
         if slot is None:
             return
         regions = [(start, stop) for _, start, stop in gone]
-        regions += [part for span in spans for part in self._in_the_way(old, span)]
+        regions += [part for span in spans for part in self.in_the_way(old, span)]
         self.settle(slot, regions, op, by if index.slot_of(by) == slot else -1)
 
-    def _in_the_way(self, ent: int, period: Period) -> list[Period]:
+    def in_the_way(self, ent: int, period: Period) -> list[Period]:
         """Return the parts of a period over which a value may block others of its slot although it does not hold there."""
         index = self.index
         return index.ended_over(ent, period) + (

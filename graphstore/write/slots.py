@@ -131,34 +131,34 @@ class Filling:
             if at < index.r_from[row]:
                 spans += self._without_ended((at, index.r_from[row]), start)
             at = index.r_to[row]
-            if self._goes_on(ent, index.r_from[row]):
+            if self._goes_on(ent, index.r_from[row], start):
                 return spans
         return [*spans, *self._without_ended((at, OPEN), start)] if at < OPEN else spans
 
     def _without_ended(self, period: Period, start: Instant) -> list[Period]:
         """Return the parts of a period that no later value with an explicit end blocks. Nothing holds after such an end."""
-        index = self.index
-        row = self.rows[0] if self.rows else -1
-        covers = row >= 0 and index.r_from[row] <= start < index.r_to[row]
-        if period[0] == start and not (covers and index.has_given_end(index.r_ent[row])):
-            return [period]  # no value with a later start is hidden
-        kept = index.kept_in((self.slot.key, self.slot.scope), period)
         bounds, ended = Bounds(self.core, self.work), list[Period]()
-        for ent, (ver, *piece), begins in kept:
-            if ver == ENDED and begins > start:
+        for ent, (ver, *piece), _ in self.index.kept_in((self.slot.key, self.slot.scope), period, after=start):
+            if ver == ENDED:
                 whole = (piece[0], piece[1])
                 ended += without_all(whole, bounds.limits(ent, whole))
         self._unsure += ended
         return without_all(period, ended)
 
-    def _goes_on(self, ent: int, start: Instant) -> bool:
-        """Return True if a value holds from its start and is stated without an end. After its start no value with an earlier start wins."""
-        index = self.index
-        if index.has_given_end(ent) or index.stated_start(ent) != start:
+    def _goes_on(self, ent: int, begins: Instant, start: Instant) -> bool:
+        """Return True if a value holds from its start and is stated without an end. From there on no value that starts at `start` wins over it.
+
+        A value with a given end that starts no later than `start` may win over it meanwhile, and gives that time to the one that starts at `start`.
+        """
+        index, bounds = self.index, Bounds(self.core, self.work)
+        if index.has_given_end(ent) or index.stated_start(ent) != begins:
             return False
-        rest = (start, OPEN)
+        rest = (begins, OPEN)
         whole = coalesce([*index.stated_over(ent, rest), *index.ended_over(ent, rest)]) == [rest]
-        return whole and not Bounds(self.core, self.work).limits(ent, rest)
+        if not whole or bounds.limits(ent, rest):
+            return False
+        given = index.given_since((self.slot.key, self.slot.scope), ent)
+        return not any((index.stated_start(one) or 0) <= start and bounds.in_the_way(one, rest) for one in given)
 
     def _met(self) -> list[int]:
         index = self.index

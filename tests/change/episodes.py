@@ -658,6 +658,24 @@ EPISODES = (
         ask("slot", "on_call", ("ben",), valid="2026-01-04"), ask("slot", "on_call", (), valid="2026-01-05"),
         ask("slot", "on_call", ("anna",), valid="2026-01-05", tx="2026-02-04"),
     )),
+    Episode("an end that a correction left in force keeps the slot empty", "slots", (
+        on("2026-02-01", fact("anna", "Anna is on call", "2026-01-08", key="on_call"), do("end", id="anna", at="2026-01-10")),
+        on("2026-02-02", fact("alone", "Anna is on leave", "2026-01-08", "2026-01-10", corrects=["anna"])),
+        on("2026-02-03", fact("ben", "Ben is on call", "2026-01-03", key="on_call")),
+    ), (
+        ask("slot", "on_call", ("ben",), valid="2026-01-05"), ask("slot", "on_call", ("ben",), valid="2026-01-09"),
+        ask("slot", "on_call", (), valid="2026-01-10"), ask("slot", "on_call", (), valid="2026-01-20"),
+    )),
+    Episode("what is left of a rota gives way to a value that begins later", "slots", (
+        on("2026-02-01", fact("anna", "Anna is on call", "2026-01-08", key="on_call")),
+        on("2026-02-02", fact("ben", "Ben is on call", "2026-01-01", "2026-01-10", key="on_call")),
+        on("2026-02-03", retract("ben", valid_from="2026-01-02", valid_to="2026-01-09")),
+        on("2026-02-04", fact("cleo", "Cleo is on call", "2026-01-06", key="on_call")),
+    ), (
+        ask("slot", "on_call", ("ben",), valid="2026-01-01"), ask("slot", "on_call", ("cleo",), valid="2026-01-07"),
+        ask("slot", "on_call", ("anna",), valid="2026-01-08"), ask("slot", "on_call", ("cleo",), valid="2026-01-09"),
+        ask("slot", "on_call", ("ben",), valid="2026-01-09", tx="2026-02-03"), ask("slot", "on_call", ("anna",), valid="2026-01-10"),
+    )),
     Episode("whoever amends what came back has looked at it", "slots", (
         on("2026-02-01", fact("mondays", "we deploy on Mondays", "2026-01-03", key="deploy_day")),
         on("2026-02-02", fact("fridays", "we deploy on Fridays", "2026-01-08", key="deploy_day")),
