@@ -65,8 +65,12 @@ class Bounds(Linking):
                 first = index.stated_start(old)
                 follows = new > old and bool(stated) and (first is None or stated[0][0] >= first)
                 if slot is not None and index.slot_of(old) == slot and follows:
-                    # where the new value did not win, the old one does not either
-                    regions += [*without_all(part, stated), *self.in_the_way(old, part)]
+                    # where another value won over the new one, the old one does not win either
+                    regions += [
+                        *without_all(part, stated),
+                        *self.limits(new, part),
+                        *self.in_the_way(old, part),
+                    ]
                 else:
                     self.give_back(old, part)
         if slot is not None:

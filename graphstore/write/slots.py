@@ -138,7 +138,9 @@ class Filling:
     def _without_ended(self, period: Period, start: Instant) -> list[Period]:
         """Return the parts of a period that no later value with an explicit end blocks. Nothing holds after such an end."""
         bounds, ended = Bounds(self.core, self.work), list[Period]()
-        for ent, (ver, *piece), _ in self.index.kept_in((self.slot.key, self.slot.scope), period, after=start):
+        for ent, (ver, *piece), _ in self.index.kept_in(
+            (self.slot.key, self.slot.scope), period, after=start
+        ):
             if ver == ENDED:
                 whole = (piece[0], piece[1])
                 ended += without_all(whole, bounds.limits(ent, whole))
@@ -158,7 +160,9 @@ class Filling:
         if not whole or bounds.limits(ent, rest):
             return False
         given = index.given_since((self.slot.key, self.slot.scope), ent)
-        return not any((index.stated_start(one) or 0) <= start and bounds.in_the_way(one, rest) for one in given)
+        return not any(
+            (index.stated_start(one) or 0) <= start and bounds.in_the_way(one, rest) for one in given
+        )
 
     def _met(self) -> list[int]:
         index = self.index

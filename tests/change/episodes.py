@@ -676,6 +676,14 @@ EPISODES = (
         ask("slot", "on_call", ("anna",), valid="2026-01-08"), ask("slot", "on_call", ("cleo",), valid="2026-01-09"),
         ask("slot", "on_call", ("ben",), valid="2026-01-09", tx="2026-02-03"), ask("slot", "on_call", ("anna",), valid="2026-01-10"),
     )),
+    Episode("a value comes back also where its successor was superseded itself", "slots", (
+        on("2026-02-01", fact("anna", "Anna is on call", "2026-01-01", key="on_call")),
+        on("2026-01-02", fact("ben", "Ben is on call", "2026-01-05", key="on_call", supersedes=["anna"])),
+        on("2026-01-03", fact("closed", "nobody is on call any more", "2026-01-08", supersedes=["ben"])), on("2026-02-04", retract("ben")),
+    ), (
+        ask("slot", "on_call", ("anna",), valid="2026-01-06"), ask("slot", "on_call", ("anna",), valid="2026-01-09"),
+        ask("slot", "on_call", (), valid="2026-01-09", tx="2026-02-03"),
+    )),
     Episode("whoever amends what came back has looked at it", "slots", (
         on("2026-02-01", fact("mondays", "we deploy on Mondays", "2026-01-03", key="deploy_day")),
         on("2026-02-02", fact("fridays", "we deploy on Fridays", "2026-01-08", key="deploy_day")),

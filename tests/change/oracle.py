@@ -918,7 +918,11 @@ class Oracle:
                     and stated
                     and (first is None or stated[0][0] >= first)
                 ):
-                    regions += [*outside(part, stated), *self._kept_from(old, part)]
+                    regions += [
+                        *outside(part, stated),
+                        *self._limits(new, part),
+                        *self._kept_from(old, part),
+                    ]
                 else:
                     self._give_back(old, part)
         self._settle(new, regions)
