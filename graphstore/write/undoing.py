@@ -103,7 +103,9 @@ class Undoing:
     def _settle(self, op: int) -> None:
         """Derive what holds from the bounds that later transactions have set or withdrawn."""
         index, bounds = self.index, Bounds(self.core, self.work, op=op)
-        for ent in self.done.taken:
+        links = {index.k_link[row] for row in self.done.link_rows}
+        bounded = {index.l_tgt[link] for link in links if index.l_kind[link] in ("supersedes", "corrects")}
+        for ent in sorted({*self.done.taken} | bounded):
             bounds.give_back(ent, ALWAYS)
         regions: dict[tuple[str, str], list[Period]] = {}
         for row in self.done.rows:

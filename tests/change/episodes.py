@@ -684,6 +684,13 @@ EPISODES = (
         ask("slot", "on_call", ("anna",), valid="2026-01-06"), ask("slot", "on_call", ("anna",), valid="2026-01-09"),
         ask("slot", "on_call", (), valid="2026-01-09", tx="2026-02-03"),
     )),
+    Episode("an undo gives back what a supersession kept, whoever took it", "undo", (
+        on("2026-02-01", fact("old", "we deploy on Mondays", "2026-03-01")),
+        on("2026-02-02", fact("first", "we deploy on Fridays", "2026-03-01", supersedes=["old"])),
+        on("2026-02-03", fact("second", "we deploy daily", "2026-03-10", supersedes=["old"])),
+        on("2026-02-04", do("unlink", source="first", kind="supersedes", target="old")),
+        on("2026-02-05", do("undo", tx="2026-02-03", reason="a slip")),
+    ), (ask("says", "old", "we deploy on Mondays", valid="2026-04-01"), ask("standing", "old", "superseded", valid="2026-04-01", tx="2026-02-04"))),
     Episode("whoever amends what came back has looked at it", "slots", (
         on("2026-02-01", fact("mondays", "we deploy on Mondays", "2026-01-03", key="deploy_day")),
         on("2026-02-02", fact("fridays", "we deploy on Fridays", "2026-01-08", key="deploy_day")),

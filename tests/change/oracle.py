@@ -1349,8 +1349,12 @@ class Oracle:
         for id in sorted(born):
             self._write(self.gone, {"id": id, "why": "undo"}, ALWAYS)
         if tx != self.last:  # later transactions may have set or withdrawn bounds
+            bounded = {
+                link["target"] for link in self.links
+                if link["tx_from"] == tx and link["kind"] in ("supersedes", "corrects")
+            }  # fmt: skip
             for id in sorted(
-                {part["row"]["id"] for part in self.taken if tx in (part["made"], part["tx_to"])}
+                bounded | {part["row"]["id"] for part in self.taken if tx in (part["made"], part["tx_to"])}
             ):
                 self._give_back(id, ALWAYS)
             for row in [row for row in self.rows if row["tx_from"] == tx]:
