@@ -113,7 +113,8 @@ class Undoing:
                 regions.setdefault(slot, []).append((index.r_from[row], index.r_to[row]))
         for slot, periods in regions.items():
             bounds.settle(slot, periods)
-        for ent in sorted({index.r_ent[row] for row in self.done.closed}):
+        opened = {index.l_tgt[index.k_link[row]] for row in self.done.unlinked}
+        for ent in sorted(opened | {index.r_ent[row] for row in self.done.closed}):
             bounds.enforce(ent)
 
     # ------------------------------------------------------------------ effects of the transaction
@@ -222,7 +223,7 @@ class Undoing:
             )
 
     def _refuse_places(self, goes: set[int]) -> None:
-        """Note what now holds where a row would be opened again, of the node or of its slot."""
+        """Note what now holds where a row would be opened again, of the node or of its slot, and what came to hold since where a supersession would be."""
         index = self.index
         for row in self.done.closed:
             ent = index.r_ent[row]
@@ -232,6 +233,12 @@ class Undoing:
             over = index.over(there, period)
             self._why_not += [index.names[index.r_ent[one]] for one in over if one not in goes]
             self._why_not += self._superseded_since(ent, period)
+        for row in self.done.unlinked:
+            link, period = index.k_link[row], (index.k_from[row], index.k_to[row])
+            if index.l_kind[link] == "supersedes" and index.c_by[index.k_claim[row]] != "store":
+                over = index.over(index.now_of[index.l_tgt[link]], period)
+                since = [one for one in over if one not in goes and index.r_tx[one] > self.of]
+                self._why_not += [index.names[index.r_ent[one]] for one in since]
 
     def _superseded_since(self, ent: int, period: Period) -> list[str]:
         """Return what callers recorded since as superseding a thing over a period in which it was not believed: it took nothing there."""

@@ -691,6 +691,14 @@ EPISODES = (
         on("2026-02-04", do("unlink", source="first", kind="supersedes", target="old")),
         on("2026-02-05", do("undo", tx="2026-02-03", reason="a slip")),
     ), (ask("says", "old", "we deploy on Mondays", valid="2026-04-01"), ask("standing", "old", "superseded", valid="2026-04-01", tx="2026-02-04"))),
+    Episode("a supersession is not opened again where what it took came to hold since", "undo", (
+        on("2026-02-01", fact("old", "we deploy on Mondays", "2026-01-01"), fact("new", "we deploy on Fridays", "2026-01-01")),
+        on("2026-02-02", do("supersede", old="old", by="new")),
+        on("2026-02-03", fact("alone", "there was no deploy day", "2026-01-01", corrects=["old"])),
+        on("2026-02-04", do("unlink", source="new", kind="supersedes", target="old")), on("2026-02-05", retract("alone")),
+        on("2026-02-06", do("undo", tx="2026-02-04", reason="a slip", refused=("ConflictError", "old"))),
+        on("2026-02-07", do("supersede", old="old", by="new")),
+    ), (ask("says", "old", "we deploy on Mondays", valid="2026-03-01", tx="2026-02-06"), ask("standing", "old", "superseded", valid="2026-03-01"))),
     Episode("whoever amends what came back has looked at it", "slots", (
         on("2026-02-01", fact("mondays", "we deploy on Mondays", "2026-01-03", key="deploy_day")),
         on("2026-02-02", fact("fridays", "we deploy on Fridays", "2026-01-08", key="deploy_day")),

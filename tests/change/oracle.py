@@ -1359,7 +1359,8 @@ class Oracle:
                 self._give_back(id, ALWAYS)
             for row in [row for row in self.rows if row["tx_from"] == tx]:
                 self._settle(row["id"], [valid(row)])
-            for id in sorted({row["id"] for row in [*self.rows, *self.lives] if row["tx_to"] == tx}):
+            opened = {link["target"] for link in self.links if link["tx_to"] == tx}
+            for id in sorted(opened | {row["id"] for row in [*self.rows, *self.lives] if row["tx_to"] == tx}):
                 self._enforce(id)
         self.undos.append((self.block, tx))
 
@@ -1405,6 +1406,14 @@ class Oracle:
             found += [one for one in there if one["uid"] not in goes and common(valid(one), valid(link))]
             if self._cycle(link["source"], link["kind"], link["target"], without=goes):
                 found.append(link)
+            if (
+                link["kind"] == "supersedes" and link["created_by"] != "store"
+            ):  # what it took holds again by what was told since
+                found += [
+                    row for row in self.rows
+                    if row["id"] == link["target"] and row["tx_to"] == END and row["tx_from"] > tx
+                    and row["uid"] not in goes and common(valid(row), valid(link))
+                ]  # fmt: skip
             if link["kind"] in ("supersedes", "corrects"):  # the bounds that it set went with it
                 found += [
                     gone for gone in self.gone
