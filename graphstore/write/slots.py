@@ -137,10 +137,12 @@ class Filling:
 
     def _without_ended(self, period: Period, start: Instant) -> list[Period]:
         """Return the parts of a period that no later value with an explicit end blocks. Nothing holds after such an end."""
+        index = self.index
+        plain = [row for row in self.rows if not index.has_given_end(index.r_ent[row])]
+        if not without_all(period, [(index.r_from[row], index.r_to[row]) for row in plain]):
+            return [period]  # a later value would win over what holds there
         bounds, ended = Bounds(self.core, self.work), list[Period]()
-        for ent, (ver, *piece), _ in self.index.kept_in(
-            (self.slot.key, self.slot.scope), period, after=start
-        ):
+        for ent, (ver, *piece), _ in index.kept_in((self.slot.key, self.slot.scope), period, after=start):
             if ver == ENDED:
                 whole = (piece[0], piece[1])
                 ended += without_all(whole, bounds.limits(ent, whole))
