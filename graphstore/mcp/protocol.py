@@ -41,6 +41,10 @@ Defaults = desk.Defaults
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
 _STATEMENTS = ("brief", "search", "list", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "join", "review", "forget", "forget_person")  # fmt: skip
+_ERASING = frozenset({"forget", "forget_person"})
+_WRITING = _ERASING | frozenset(
+    "amend define_kind join keep link observe record_event record_outcome remember remember_many resolve retract scratchpad supersede undo unlink".split()
+)
 _OF_USERS = ("context", "layers", "expertise", "keep", "scratchpad", "observe", "record_outcome")
 TOOL_SETS = {
     "memory": (*_STATEMENTS, *_OF_USERS),
@@ -226,9 +230,7 @@ def server(
         desk.Desk(store, query_seconds=query_seconds, author=author, defaults=defaults),
         profile,
         offer,
-        _instructions(
-            profile, {name for name, traits in _traits(profile, offer).items() if offer.has(name, traits)}
-        ),
+        _instructions(profile, offer),
         reads=record_reads or None,
         before_first_call=before_first_call,
     )
@@ -242,8 +244,10 @@ def _chosen(sets: Iterable[str]) -> set[str]:
     return {name for each in chosen for name in TOOL_SETS[each]}
 
 
-def _instructions(profile: str, offered: set[str]) -> str:
-    """Return the instructions, which name only tools that are offered."""
+def _instructions(profile: str, offer: Offer) -> str:
+    """Return the instructions, which name only tools that are offered. The modules of the tools are not imported for them."""
+    left_out = (_WRITING if offer.read_only else frozenset()) | (frozenset() if offer.erasing else _ERASING)
+    offered = set(offer.names or ()) - left_out
     if profile == "memory":
         return "A knowledge graph of entities, their observations and relations. What is deleted ends now; nothing is lost, and its past stays readable."
     lines = []

@@ -110,9 +110,9 @@ def test_resources_prompts_and_completions_are_answered(wire):
     assert -32602 == unknown["code"]
     assert "no node or event 'gardn'" in unknown["message"]
     assert ["garden"] == completed["values"]
-    assert ["schema"] == [each["name"] for each in wire.ask("resources/list")["result"]["resources"]]
+    assert ["schema", "brief"] == [each["name"] for each in wire.ask("resources/list")["result"]["resources"]]
     assert 2 == len(wire.ask("resources/templates/list")["result"]["resourceTemplates"])
-    assert ["audit"] == [each["name"] for each in wire.ask("prompts/list")["result"]["prompts"]]
+    assert ["audit", "brief"] == [each["name"] for each in wire.ask("prompts/list")["result"]["prompts"]]
 
 
 def test_a_client_that_asks_for_the_log_gets_it(wire):

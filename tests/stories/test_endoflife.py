@@ -118,12 +118,19 @@ def test_every_row_is_loaded_in_under_ten_seconds(loaded, rows):
     assert busy < 10  # the time of this process: other work on the machine is not ours
 
 
+def midnight(date):
+    """The first instant of a day, since a date alone means its last one; an instant as it is."""
+    return date if "T" in date else f"{date}T00:00:00Z"
+
+
 @pytest.mark.parametrize(("before", "after"), TIMES)
 def test_compare_of_two_transaction_times_lists_exactly_the_rows_that_changed(loaded, rows, before, after):
     store, *_ = loaded
     first, second = believed(rows, at(before)), believed(rows, at(after))
     added, removed, other = changed(first, second)
-    found = store.as_of(valid="2026-11-01", tx=before).compare(store.as_of(valid="2026-11-01", tx=after))
+    found = store.as_of(valid="2026-11-01", tx=midnight(before)).compare(
+        store.as_of(valid="2026-11-01", tx=midnight(after))
+    )
 
     assert added == {node.id for node in found.added}
     assert removed == {node.id for node in found.removed}
@@ -163,7 +170,9 @@ def test_compare_sees_only_cycles_released_by_its_valid_time(living, rows, valid
         for tx in (before, after)
     )
     added, removed, other = changed(first, second)
-    found = store.as_of(valid=valid, tx=before).compare(store.as_of(valid=valid, tx=after))
+    found = store.as_of(valid=valid, tx=midnight(before)).compare(
+        store.as_of(valid=valid, tx=midnight(after))
+    )
 
     assert added == {node.id for node in found.added}
     assert removed == {node.id for node in found.removed}

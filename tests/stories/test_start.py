@@ -21,7 +21,7 @@ PYDANTIC = {
     "typing_inspection",
 }
 TYPER = {"annotated_doc", "rich", "shellingham", "typer"}
-READ_MODULES, GET_MODULES = 66, 94
+READ_MODULES, GET_MODULES = 66, 95
 """Modules of ours that may run: if a read needs one more, ask first whether another one can wait."""
 
 BEFORE = "import sys\nbefore = set(sys.modules)\n"
