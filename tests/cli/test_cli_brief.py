@@ -22,7 +22,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_it_prints_the_text_or_all_of_it_as_json(place: Path) -> None:
-    text = run("brief", place, "--project", "/work/api", "--budget", 300)
+    text = run("brief", place, "--project", "/code/api", "--budget", 300)
     found = answer("brief", place)
 
     assert text.startswith("# Briefing, as of ") and "- thursday [decision] we deploy on Thursdays" in text

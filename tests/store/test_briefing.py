@@ -180,7 +180,7 @@ def test_what_agents_decided_and_left_unfinished_in_sessions_is_told(store: Grap
     ("asked", "kept"),
     [
         ({"user": "ana"}, {"of-ana", "of-nobody", "api", "shop", "here", "there"}),
-        ({"project": "/work"}, {"of-ana", "of-ben", "of-nobody", "shop", "here", "there"}),
+        ({"project": "/code"}, {"of-ana", "of-ben", "of-nobody", "shop", "here", "there"}),
         ({"project": "/home/x/api"}, {"of-ana", "of-ben", "of-nobody", "api", "here", "there"}),
         ({"path": "src"}, {"of-ana", "of-ben", "of-nobody", "api", "shop", "here"}),
         ({"path": "src/a.py", "user": "ben", "project": "shop"}, {"of-ben", "of-nobody", "shop", "here"}),
@@ -191,7 +191,7 @@ def test_what_names_another_user_project_or_path_is_left_out(
 ) -> None:
     for id, content in {
         "of-ana": {"user": "ana"}, "of-ben": {"metadata": {"user": "ben"}}, "of-nobody": {}, "api": {"project": "api"},
-        "shop": {"project": "/work/shop"}, "here": {"files": ["src/a.py"]}, "there": {"path": "docs/a.md"},
+        "shop": {"project": "/code/shop"}, "here": {"files": ["src/a.py"]}, "there": {"path": "docs/a.md"},
     }.items():  # fmt: skip
         store.add_node("fact", {"says": f"it is {id}", **content}, id=id)
 
