@@ -18,8 +18,8 @@ from graphstore.values.findings import Chain, Change, Contradiction, EarlierStat
 from graphstore.values.models import Event, How, Json, Link, Node, Standing, Value, Version, in_words
 from graphstore.values.period import clocked, during, exactly, when
 from graphstore.values.text import because, line
-from graphstore.view.earlier import deciding
 from graphstore.view.view import View
+from graphstore.view.write_warnings import deciding
 
 V = TypeVar("V", bound=Value)
 

@@ -36,8 +36,8 @@ from graphstore.values.models import UPRIGHT, Event, Node
 from graphstore.values.period import BEGINNING, OPEN, instant, iso, moment
 from graphstore.values.text import given_text, line
 from graphstore.values.vocabulary import spelled
-from graphstore.view.earlier import confirmed
 from graphstore.view.view import View
+from graphstore.view.write_warnings import confirmed
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
 _SHOWN = 20

@@ -29,7 +29,7 @@ from graphstore.values.layers import CHUNK, Layer
 from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import Instant, TimeLike, moment
 from graphstore.values.text import given_text
-from graphstore.view import earlier
+from graphstore.view import write_warnings
 from graphstore.view.rows import Row
 from graphstore.view.sight import Sight
 from graphstore.view.vector_search import Embedder, Meanings, QuestionMeaning, brief
@@ -256,7 +256,7 @@ class Memory:
             nodes: list[Node | WarnedNode] = [self._write(chunk) for chunk in chunks]
         if self._meanings is not None:
             self._meanings.settle()
-        return [*earlier.warned(self._store, nodes, moment(work.tx))] if warn else nodes
+        return [*write_warnings.warned(self._store, nodes, moment(work.tx))] if warn else nodes
 
     def _prepare(self, meanings: Meanings, texts: list[str]) -> None:
         """Embed the texts before anything is written. If the embedder fails, the texts are stored all the same and are found by their words."""

@@ -29,7 +29,7 @@ from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, Call
 from graphstore.remote.http_client import Reply, ServerConnection, in_turn
-from graphstore.store import merging_stores, registry
+from graphstore.store import other_stores, registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.findings import BranchInfo, Counterfact, Merge, MergeConflict, ViewDiff
 from graphstore.values.inputs import text_of
@@ -568,7 +568,7 @@ class RemoteStore(_Served, GraphStore):
         progress: Callable[[int, int], None] | None = None,
     ) -> Merge:
         self._usable()
-        with merging_stores.bundled(other) as bundle:
+        with other_stores.bundled(other) as bundle:
             how = {"name": name, "reason": reason, "progress": progress}
             return _asked_until_decided(
                 lambda sides: self._ask("merge_store", (str(bundle),), {"decide": sides, **how}), decide

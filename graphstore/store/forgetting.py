@@ -55,7 +55,7 @@ class Numbered(Protocol):
         """Return the number."""
 
 
-class Said(NamedTuple):
+class DescriptionEver(NamedTuple):
     """One description of a node or an event."""
 
     number: int
@@ -69,7 +69,7 @@ class Said(NamedTuple):
     checksum: int
 
 
-class LinkSaid(NamedTuple):
+class LinkAttributes(NamedTuple):
     """One set of attributes of a link."""
 
     number: int
@@ -82,7 +82,7 @@ class LinkSaid(NamedTuple):
     checksum: int
 
 
-class OperationSaid(NamedTuple):
+class OperationReason(NamedTuple):
     """One operation, with its reason and what else was given."""
 
     number: int
@@ -95,9 +95,9 @@ class OperationSaid(NamedTuple):
 
 
 R = TypeVar("R", bound=Numbered)
-SAID = Statement("descriptions_ever", Said)
-SAID_OF_LINKS = Statement("link_attributes_ever", LinkSaid)
-SAID_BY_OPERATIONS = Statement("operations_ever", OperationSaid)
+DESCRIPTIONS = Statement("descriptions_ever", DescriptionEver)
+LINK_ATTRIBUTES = Statement("link_attributes_ever", LinkAttributes)
+OPERATIONS = Statement("operations_ever", OperationReason)
 
 
 @dataclass(frozen=True)
@@ -173,9 +173,9 @@ class PersonFinder:
                 yield from ((point, row) for row in rows)
                 after = rows[-1].number
 
-    def _described(self) -> Iterator[tuple[Said, Json]]:
+    def _described(self) -> Iterator[tuple[DescriptionEver, Json]]:
         """Yield the descriptions that may be of the person, or name them. The body of another one is not read."""
-        for point, row in self._rows(SAID):
+        for point, row in self._rows(DESCRIPTIONS):
             is_read = row.data is not None and (row.id == self._request.who or self._may_be_in(row.data))
             body = point.content(row.data, row.checksum, repr(row.id)) if is_read else {}
             body.pop("salt", None)
@@ -207,7 +207,7 @@ class PersonFinder:
 
     # ------------------------------------------------------------------ things
 
-    def _note(self, row: Said, body: Json) -> None:
+    def _note(self, row: DescriptionEver, body: Json) -> None:
         """Note a description of a thing: whether it is of the person, or names them."""
         scope = row.scope or str((body.get("metadata") or {}).get("scope") or "")
         thing = self._things.setdefault(row.id, HeldThing(_sort(row, body), scope))
@@ -229,7 +229,7 @@ class PersonFinder:
     def _is_sender(self, body: Json) -> bool:
         return any(self._names.is_one(body.get(each)) for each in ("sender", "sender_name"))
 
-    def _why(self, row: Said, body: Json, scope: str) -> str:
+    def _why(self, row: DescriptionEver, body: Json, scope: str) -> str:
         """Return for what a thing is of the person; empty if it is not."""
         names = self._names
         if row.id == self._request.who or names.is_one(row.id):
@@ -261,7 +261,7 @@ class PersonFinder:
         """Note what was joined with what is erased, and which summaries are made from it and name the person."""
         made_from: dict[str, set[str]] = {}
         joined: dict[str, set[str]] = {}
-        for _, link in self._rows(SAID_OF_LINKS):
+        for _, link in self._rows(LINK_ATTRIBUTES):
             if link.kind == _DERIVED:
                 made_from.setdefault(link.target, set()).add(link.source)
             if link.kind == JOINED:
@@ -315,7 +315,7 @@ class PersonFinder:
                 self._stays(thing.what, _NEAR, id, thing.example)
 
     def _group_links(self, erased: dict[str, HeldThing]) -> None:
-        for point, link in self._rows(SAID_OF_LINKS):
+        for point, link in self._rows(LINK_ATTRIBUTES):
             if erased.keys() & {link.source, link.target}:
                 continue
             body = point.content(link.data, link.checksum, repr(link.id)) if link.data else {}
@@ -327,9 +327,9 @@ class PersonFinder:
 
     def _group_operations(self, erased: dict[str, HeldThing]) -> None:
         links_of = {
-            link.id for _, link in self._rows(SAID_OF_LINKS) if erased.keys() & {link.source, link.target}
+            link.id for _, link in self._rows(LINK_ATTRIBUTES) if erased.keys() & {link.source, link.target}
         }
-        for point, row in self._rows(SAID_BY_OPERATIONS):
+        for point, row in self._rows(OPERATIONS):
             place = f"{iso(row.tx)} {row.verb} {row.subject}".strip()
             shown = f"{row.verb} {row.subject}".strip()
             if self._names.is_one(row.author):
@@ -389,7 +389,7 @@ def _listed(groups: dict[tuple[str, str], dict[str, str]]) -> tuple[ForgetGroup,
     )
 
 
-def _sort(row: Said, body: Json) -> str:
+def _sort(row: DescriptionEver, body: Json) -> str:
     """Return to which sort a thing belongs."""
     if row.is_event:
         is_message = row.kind == "message" or any(body.get(each) is not None for each in MESSAGE_TEXTS)
@@ -397,7 +397,7 @@ def _sort(row: Said, body: Json) -> str:
     return "sessions" if row.kind in _SESSIONS else "summaries" if row.kind in _SUMMARIES else "things"
 
 
-def _statements(row: Said, body: Json) -> list[str]:
+def _statements(row: DescriptionEver, body: Json) -> list[str]:
     """Return the texts by which a thing states something."""
     if row.is_event:
         return [str(body.get("description") or "")]

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.graph.graphs import Graphs
-from graphstore.ledger import branch_ledger, branch_records, importing, other_chains, word_rows
+from graphstore.ledger import branch_ledger, branch_records, chain_import, other_chains, word_rows
 from graphstore.ledger.chain import RETENTION, Verbatim
 from graphstore.read import happened
 from graphstore.read import ids as read_ids
-from graphstore.store import bulk, forgetting, merging_stores, sweeping
+from graphstore.store import bulk, forgetting, other_stores, sweeping
 from graphstore.store.whole_store import WholeStore
 from graphstore.values import findings, fingerprints, inputs, words
 from graphstore.values.findings import WarnedNode
@@ -28,7 +28,7 @@ from graphstore.values.inputs import Thing, event_of, id_of, ids, printable, tex
 from graphstore.values.models import Link, Node
 from graphstore.values.period import BEGINNING, MICROSECOND, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
-from graphstore.view import earlier, working_sight
+from graphstore.view import working_sight, write_warnings
 from graphstore.view.core_state import Core
 from graphstore.view.view import Reader, View
 from graphstore.write import act as acts
@@ -50,7 +50,7 @@ from graphstore.write.writer import Clock, Progress
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
     from graphstore.ledger.branch_records import BranchRecord, BranchRecords
-    from graphstore.ledger.importing import ChainImport
+    from graphstore.ledger.chain_import import ChainImport
     from graphstore.ledger.other_chains import OtherChain
     from graphstore.store.counterfactual import Counterfactual
     from graphstore.store.judging import Judge
@@ -129,7 +129,7 @@ class Store(WholeStore):
             return self._perform(verb)
         with self.verb(is_narrow=True) as work:
             node, tx = verb.perform(acts.Act(self._core, work)), moment(work.tx)
-        return earlier.warned(self, [node], tx)[0]
+        return write_warnings.warned(self, [node], tx)[0]
 
     def revise(
         self,
@@ -844,7 +844,7 @@ class GraphStore(Store):
         try:
             with (
                 self._alone("merge_store()"),
-                merging_stores.opened(self, other) as chain,
+                other_stores.opened(self, other) as chain,
                 self.together(or_none=True),
             ):
                 branch, imported = self._import(chain, name, progress)
@@ -864,10 +864,10 @@ class GraphStore(Store):
         """Write the new transactions of another chain on its branch, in a group. Return the name of the branch, and the import."""
         ledger = self._ledger
         living = self._branch_records().living()
-        place = importing.find_place(ledger, chain, living, name)
+        place = chain_import.find_place(ledger, chain, living, name)
         if place is None:
             after = other_chains.common(ledger.database, chain)
-            branch = name or merging_stores.free_name(chain, {each.name for each in living})
+            branch = name or other_stores.free_name(chain, {each.name for each in living})
             fork = moment(chain.position(after).tx)
             self._change_branches(["branch", branch, fork], f"imported from {chain.named}")
         else:
@@ -876,7 +876,7 @@ class GraphStore(Store):
         rows = line._core.rows.database
         assert isinstance(rows, branch_ledger.BranchDatabase)
         tx = self._next_tx(None, self.last_tx)
-        imported = importing.ChainImport(ledger, rows, chain, tx)
+        imported = chain_import.ChainImport(ledger, rows, chain, tx)
         self._lines[0]._group_first = min(self._lines[0]._group_first, tx)
         total = len(chain) - 1
         for lines in chain.transactions(after):

@@ -33,7 +33,7 @@ from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Json, Link, Node, Standing, Value
 from graphstore.values.period import BEGINNING, OPEN, end_moment, moment, when
 from graphstore.values.text import described, line
-from graphstore.view import earlier
+from graphstore.view import write_warnings
 from graphstore.view.topic_rows import FoundBy, TopicRow, TopicRows
 from graphstore.view.view import Reader
 
@@ -215,7 +215,7 @@ def memorize(
     remarks = [
         f"message {number}: {remark}" for number, note in enumerate(notes, 1) for remark in note.remarks
     ]
-    warned = earlier.warned(store, nodes, moment(work.tx))
+    warned = write_warnings.warned(store, nodes, moment(work.tx))
     return Memorized(
         nodes=tuple(nodes), links=tuple(links), remarks=tuple(remarks),
         similar=tuple(each for node in warned for each in node.similar),

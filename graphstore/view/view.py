@@ -33,7 +33,7 @@ from graphstore.values.models import Coordinate, Event, Link, LinkId, Node, Snap
 from graphstore.values.painter import Painted
 from graphstore.values.period import OPEN, Instant, Period, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.view import conflicts, duplicates, light_rows, shaken, working_sight
+from graphstore.view import conflicts, join_candidates, light_rows, shaken, working_sight
 from graphstore.view import sight as sights
 
 if TYPE_CHECKING:
@@ -509,9 +509,9 @@ class Reader(Painted):
         write with `warn=True` returns it. Compared are the things of the same scope that share the key, a tag or words, and those nearest in meaning
         where the store has an embedder. Raises NotFoundError for an unknown id.
         """
-        from graphstore.view import earlier
+        from graphstore.view import write_warnings
 
-        return earlier.warnings_of(self, given_ids("ids", ids))
+        return write_warnings.warnings_of(self, given_ids("ids", ids))
 
     def joinable(self, limit: int | None = None) -> list[JoinCandidate]:
         """Pairs of nodes that stand here and may be one thing: of one kind and scope, with one name (whatever its case and composition) or nearly the same
@@ -519,7 +519,7 @@ class Reader(Painted):
         they are two things.
         """
         with self.reading() as sight:
-            return duplicates.candidates(sight, whole_number("limit", limit))
+            return join_candidates.candidates(sight, whole_number("limit", limit))
 
     def contradiction(self, one: str, other: str) -> Contradiction:
         """The contradiction between two things, decided or not. Two that are no candidates are compared by their words, as `warnings_of` does. Raises
